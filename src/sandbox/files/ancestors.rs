@@ -19,7 +19,7 @@ pub(super) fn ancestors(opened: &Opened) -> Vec<Ancestor> {
     let mut steps = Vec::with_capacity(count + 1);
     for _ in 0..count {
         let seen = at.as_ref().and_then(|at| Stat::of(at.as_fd()).ok());
-        steps.push(seen.map_or(Ancestor::UNKNOWN, |seen| Ancestor::new(seen.object(), seen.ctime_ns)));
+        steps.push(seen.map_or(Ancestor::UNKNOWN, |seen| Ancestor::new(seen.object(), seen.identity.ctime_ns)));
         at = at.and_then(|at| openat(&*at, c"..", FOLDER, Mode::empty()).ok()).map(Arc::new);
     }
     steps.reverse();

@@ -35,7 +35,7 @@ pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened,
         };
         let walked = walk.run(&folder, |_, path, seen| {
             if seen.kind == Kind::Directory {
-                folders.push(Ancestor::new(seen.object(), seen.ctime_ns));
+                folders.push(Ancestor::new(seen.object(), seen.identity.ctime_ns));
             } else if seen.kind == Kind::File && seen.names == 1 && pattern_of(manifest, name, path).is_none() {
                 counted.files += 1;
             }

@@ -11,7 +11,7 @@ use super::edit::{Edited, apply};
 use super::fault::fault;
 use super::quota::make_room;
 use super::read::too_large;
-use super::replace::{Prepared, Spot, USUAL, write_all};
+use super::replace::{Destination, Prepared, USUAL, write_all};
 use super::resolve::open_folder;
 use super::roots::Roots;
 use super::write::{place, unplaced};
@@ -72,8 +72,8 @@ impl Roots {
         for (((folder, name), opened), (_, content)) in places.iter().zip(opened).zip(&*edited) {
             let durable = !self.find(&terms.session, &opened.target.root)?.scratch;
             self.cleaned.clean(folder);
-            let spot = Spot { folder, name, judged: &opened.fact, mode: USUAL, durable };
-            let fill = Prepared::new(spot, |file| write_all(file, content.as_bytes()));
+            let destination = Destination { folder, name, judged: &opened.fact, mode: USUAL, durable };
+            let fill = Prepared::new(destination, |file| write_all(file, content.as_bytes()));
             prepared.push((fill.map_err(|why| unplaced(why, &opened.target))?, opened));
         }
         for (prepared, opened) in &prepared {

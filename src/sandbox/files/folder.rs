@@ -90,7 +90,7 @@ impl Roots {
     ///
     /// # Errors
     /// `root_itself`, `not_a_directory` (a name on the way is no folder), `conflict`, `no_space`, `path_not_allowed`.
-    pub(super) fn place(&self, root: &Root, opened: &Opened) -> Result<(Arc<OwnedFd>, String, Vec<Target>), Failure> {
+    pub(super) fn new_place(&self, root: &Root, opened: &Opened) -> Result<(Arc<OwnedFd>, String, Vec<Target>), Failure> {
         reachable(opened)?;
         let Some((parent, name)) = opened.path().split_last() else { return Err(root_itself(&opened.target)) };
         let (folder, made) = match &opened.folder {

@@ -10,7 +10,7 @@ use super::fault::{changed, fault, missing};
 use super::leaks::Leak;
 use super::look::{Guard, pair, single};
 use super::quota::make_room;
-use super::replace::{Spot, USUAL, rename_to_new};
+use super::replace::{Destination, USUAL, rename_to_new};
 use super::resolve::{open_folder, step};
 use super::roots::Roots;
 use super::stat::Stat;
@@ -58,7 +58,7 @@ impl Roots {
             let (bytes, files) = if is_elsewhere && new_root.quota.is_some() { amount(&from) } else { (0, 0) };
             make_room(&new_root, &to.target, bytes, files)?;
         }
-        let (new_folder, new_name, folders) = self.place(&new_root, &to)?;
+        let (new_folder, new_name, folders) = self.new_place(&new_root, &to)?;
         let renamed = if is_elsewhere {
             Err(Errno::XDEV)
         } else if is_replacing {
@@ -72,8 +72,9 @@ impl Roots {
         match renamed {
             Ok(()) => {}
             Err(Errno::XDEV) => {
-                let spot = Spot { folder: &new_folder, name: &new_name, judged: &to.fact, mode: USUAL, durable: !new_root.scratch };
-                Transfer { from: &from, to: &to.target, spot, guard: &old_guard, stop }.run()?;
+                let destination =
+                    Destination { folder: &new_folder, name: &new_name, judged: &to.fact, mode: USUAL, durable: !new_root.scratch };
+                Transfer { from: &from, to: &to.target, destination, guard: &old_guard, stop }.run()?;
             }
             Err(Errno::INVAL) => return Err(into_itself(&from.target)),
             Err(Errno::EXIST) => return Err(changed(&to.target)),

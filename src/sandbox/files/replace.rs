@@ -34,7 +34,7 @@ pub(super) const USUAL: u32 = 0o666;
 
 /// Where a content goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct Destination<'a> {
     pub folder: &'a OwnedFd,
     pub name: &'a str,
     /// What was seen there: nothing, or the file that is replaced, whose mode and owner are kept.
@@ -46,10 +46,10 @@ pub(super) struct Spot<'a> {
 }
 
 /// Puts what `write` writes into an empty file in its place.
-pub(super) fn put(spot: Spot<'_>, write: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Identity, Unplaced> {
-    let identity = Prepared::new(spot, write)?.place()?;
-    if spot.durable {
-        fsync(open_folder(spot.folder)?)?;
+pub(super) fn put(destination: Destination<'_>, write: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Identity, Unplaced> {
+    let identity = Prepared::new(destination, write)?.place()?;
+    if destination.durable {
+        fsync(open_folder(destination.folder)?)?;
     }
     Ok(identity)
 }
@@ -57,21 +57,21 @@ pub(super) fn put(spot: Spot<'_>, write: impl FnOnce(&OwnedFd) -> Result<(), Unp
 /// A content that is written beside its place, under a temporary name. It goes when it is dropped before it has its place.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
-    spot: Spot<'a>,
+    destination: Destination<'a>,
     file: OwnedFd,
     temporary: Option<String>,
 }
 
 impl<'a> Prepared<'a> {
     /// Writes the content; what stands in its place is untouched.
-    pub(super) fn new(spot: Spot<'a>, write: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Self, Unplaced> {
-        let is_replacing = spot.judged.kind == Kind::File;
+    pub(super) fn new(destination: Destination<'a>, write: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Self, Unplaced> {
+        let is_replacing = destination.judged.kind == Kind::File;
         let temporary = temporary_name()?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // What will take a private file's place is private from the beginning; a new file follows the umask.
-        let mode = Mode::from_raw_mode(if is_replacing { 0o600 } else { spot.mode });
-        let file = openat(spot.folder, temporary.as_str(), flags, mode)?;
-        let prepared = Self { spot, file, temporary: Some(temporary) };
+        let mode = Mode::from_raw_mode(if is_replacing { 0o600 } else { destination.mode });
+        let file = openat(destination.folder, temporary.as_str(), flags, mode)?;
+        let prepared = Self { destination, file, temporary: Some(temporary) };
         // Says to others that this temporary file is alive.
         flock(&prepared.file, FlockOperation::NonBlockingLockExclusive)?;
         write(&prepared.file)?;
@@ -84,7 +84,7 @@ impl<'a> Prepared<'a> {
             // Never set-user-ID: new content does not inherit a privilege.
             fchmod(&prepared.file, Mode::from_raw_mode(before.mode & 0o777))?;
         }
-        if spot.durable {
+        if destination.durable {
             fsync(&prepared.file)?;
         }
         Ok(prepared)
@@ -92,14 +92,14 @@ impl<'a> Prepared<'a> {
 
     /// The file that is replaced, where it is still what was judged.
     pub(super) fn judged(&self) -> Result<Stat, Unplaced> {
-        let seen = Stat::at(self.spot.folder, self.spot.name);
-        seen.ok().filter(|seen| seen.is_as_judged(self.spot.judged)).ok_or(Unplaced::Changed)
+        let seen = Stat::at(self.destination.folder, self.destination.name);
+        seen.ok().filter(|seen| seen.is_as_judged(self.destination.judged)).ok_or(Unplaced::Changed)
     }
 
     /// Gives the content its name.
     pub(super) fn place(mut self) -> Result<Identity, Unplaced> {
         let Some(own) = self.temporary.clone() else { return Err(Unplaced::Changed) };
-        let Spot { folder, name, judged, .. } = self.spot;
+        let Destination { folder, name, judged, .. } = self.destination;
         if judged.kind == Kind::File {
             self.judged()?;
             renameat(folder, own.as_str(), folder, name)?;
@@ -115,7 +115,7 @@ impl<'a> Prepared<'a> {
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.temporary.take() {
-            let _ = unlinkat(self.spot.folder, name.as_str(), AtFlags::empty());
+            let _ = unlinkat(self.destination.folder, name.as_str(), AtFlags::empty());
         }
     }
 }

@@ -16,8 +16,6 @@ pub(in crate::sandbox) struct Stat {
     pub taken: u64,
     pub names: u64,
     pub identity: Identity,
-    /// Nanoseconds since 1970 of the last change of content or facts; no call sets it.
-    pub ctime_ns: i128,
     /// Permission bits, owner and group.
     pub mode: u32,
     pub owner: (u32, u32),
@@ -49,7 +47,6 @@ impl Stat {
                 mtime_ns: i128::from(facts.stx_mtime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_mtime.tv_nsec),
                 ctime_ns: i128::from(facts.stx_ctime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_ctime.tv_nsec),
             },
-            ctime_ns: i128::from(facts.stx_ctime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_ctime.tv_nsec),
             mode: u32::from(facts.stx_mode) & 0o7777,
             owner: (facts.stx_uid, facts.stx_gid),
             mount: if told { facts.stx_mnt_id } else { 0 },
@@ -63,23 +60,17 @@ impl Stat {
 
     /// Whether it is the very object, unchanged, that was judged.
     pub(in crate::sandbox) fn is_as_judged(&self, fact: &PathFact) -> bool {
-        // A folder's times change with its entries, which are compared one by one.
-        let same_inode = self.kind != Kind::File || fact.identity.is_some_and(|judged| judged.ctime_ns == self.identity.ctime_ns);
-        same_inode && self.is_as_judged_renamed(fact)
+        let same = |judged: Identity| match self.kind {
+            Kind::File => judged == self.identity && (self.size, self.names) == (fact.size, fact.names),
+            // A folder's times change with its entries, which are compared one by one.
+            _ => (judged.device, judged.inode) == self.object(),
+        };
+        self.kind == fact.kind && fact.identity.is_some_and(same)
     }
 
     /// Whether it is an entry below a judged folder, unchanged.
     pub(in crate::sandbox) fn is_entry(&self, entry: &Entry) -> bool {
         self.kind == entry.kind && self.size == entry.size && Some(self.identity) == entry.identity
-    }
-
-    /// The same for an object that this server has renamed since, which changes the time of its inode.
-    pub(in crate::sandbox) fn is_as_judged_renamed(&self, fact: &PathFact) -> bool {
-        let same_content = self.kind != Kind::File || (self.size == fact.size && self.names == fact.names);
-        let same = |judged: Identity| {
-            (judged.device, judged.inode) == self.object() && (self.kind != Kind::File || judged.mtime_ns == self.identity.mtime_ns)
-        };
-        self.kind == fact.kind && same_content && fact.identity.is_some_and(same)
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Near {
 
 impl Roots {
     /// The entry of a folder whose name is nearest to a missing one. `folder`: opened for listing; `missing`: the names below it, of which the
-    /// first is not there. Where what follows is found below the nearest folder, that is the answer. At most [`FEW`] entries are looked at.
+    /// first is not there. Where what follows is found below the nearest folder, that is the answer. At most 2048 entries are looked at.
     pub fn near(&self, session: &str, folder: &Opened, missing: &[String], judge: Judge<'_>) -> Option<Near> {
         let root = self.find(session, &folder.target.root).ok()?;
         let guard = Guard::new(self, &root);
@@ -53,8 +53,8 @@ impl Roots {
         Some(below.map_or(near, |seen| Near { path: whole, is_folder: seen.kind == Kind::Directory }))
     }
 
-    /// The files below a folder that have a name but for case, in order of depth and at most [`SAME`]. `folder`: opened for listing. At most [`MOST`] entries
-    /// are looked at, and none in folders that `.gitignore` files name.
+    /// The files below a folder that have a name but for case, in order of depth and at most 3. `folder`: opened for listing. At most
+    /// 4096 entries are looked at, and none in folders that `.gitignore` files name.
     pub fn of_name(&self, session: &str, folder: &Opened, name: &str, judge: Judge<'_>, stop: &Stop) -> Vec<RelPath> {
         let mut found = Vec::new();
         let Ok(root) = self.find(session, &folder.target.root) else { return found };

@@ -15,7 +15,7 @@ use super::below::wipe;
 use super::fault::{changed, fault};
 use super::look::Guard;
 use super::rename::{remove, unchanged};
-use super::replace::{Spot, USUAL, Unplaced, put, rename_to_new, taken};
+use super::replace::{Destination, USUAL, Unplaced, put, rename_to_new, taken};
 use super::resolve::{open, open_file, open_folder, step};
 use super::stat::Stat;
 use super::stop::Stop;
@@ -27,7 +27,7 @@ use crate::model::{Code, Entry, Failure, Kind, Opened, PathFact, RelPath, Target
 pub(super) struct Transfer<'a> {
     pub from: &'a Opened,
     pub to: &'a Target,
-    pub spot: Spot<'a>,
+    pub destination: Destination<'a>,
     /// Of the old root.
     pub guard: &'a Guard<'a>,
     pub stop: &'a Stop,
@@ -49,7 +49,7 @@ impl Transfer<'_> {
                 if !before.is_as_judged(&self.from.fact) {
                     return Err(changed(from));
                 }
-                put(self.spot, |copy| copy_file(&file, &before, copy, self.stop)).map_err(|why| unplaced(why, self.to))?;
+                put(self.destination, |copy| copy_file(&file, &before, copy, self.stop)).map_err(|why| unplaced(why, self.to))?;
             }
             Kind::Directory => self.copy_folder(object)?,
             Kind::Absent | Kind::Symlink | Kind::Other => return Err(not_copied(from)),
@@ -66,7 +66,7 @@ impl Transfer<'_> {
     fn copy_folder(&self, old: &OwnedFd) -> Result<(), Failure> {
         let from = &self.from.target;
         let written = |errno| fault(errno, self.to, "written");
-        let copy = Copy::make(self.spot.folder, old).map_err(written)?;
+        let copy = Copy::make(self.destination.folder, old).map_err(written)?;
         for entry in &self.from.fact.below {
             self.stop.check()?;
             copy.entry(old, entry, self.from.path(), self.stop).map_err(|why| match why {
@@ -77,10 +77,10 @@ impl Transfer<'_> {
         }
         // What came meanwhile was not judged, and is not copied; what was copied and changed meanwhile neither is what was judged.
         unchanged(self.from, self.guard)?;
-        if self.spot.durable {
+        if self.destination.durable {
             open_folder(&copy.inner).and_then(syncfs).map_err(written)?;
         }
-        copy.place(self.spot.name).map_err(|why| unplaced(why, self.to))
+        copy.place(self.destination.name).map_err(|why| unplaced(why, self.to))
     }
 }
 
@@ -121,9 +121,9 @@ impl<'a> Copy<'a> {
                 fchmod(open_folder(step(&folder, name)?)?, folder_mode(&source)?)?;
             }
             Kind::File => {
-                let spot = Spot { folder: &folder, name, judged: &PathFact::ABSENT, mode: USUAL, durable: false };
+                let destination = Destination { folder: &folder, name, judged: &PathFact::ABSENT, mode: USUAL, durable: false };
                 let file = open_file(&source)?;
-                put(spot, |copy| copy_file(&file, &seen, copy, stop))?;
+                put(destination, |copy| copy_file(&file, &seen, copy, stop))?;
             }
             Kind::Symlink => symlinkat(readlinkat(&source, c"", Vec::new())?, &folder, name)?,
             Kind::Absent | Kind::Other => return Err(Unplaced::Errno(Errno::OPNOTSUPP)),

@@ -9,7 +9,7 @@ use super::look::single;
 use super::masks::{listed, masked_content, written_mask};
 use super::quota::make_room;
 use super::read::{read_judged, regular, too_large};
-use super::replace::{Spot, USUAL, Unplaced, put, write_all};
+use super::replace::{Destination, USUAL, Unplaced, put, write_all};
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
 use crate::filter::masked::secrets_in;
@@ -96,10 +96,10 @@ impl Roots {
         let root = self.find(&terms.session, &target.root)?;
         let entries = u64::from(!exists) + opened.fact.missing_folders as u64;
         make_room(&root, target, size.saturating_sub(opened.fact.size), entries)?;
-        let (folder, name, folders) = self.place(&root, opened)?;
+        let (folder, name, folders) = self.new_place(&root, opened)?;
         let durable = !root.scratch;
-        let spot = Spot { folder: &folder, name: &name, judged: &opened.fact, mode, durable };
-        let identity = put(spot, |file| write_all(file, content)).map_err(|why| unplaced(why, target))?;
+        let destination = Destination { folder: &folder, name: &name, judged: &opened.fact, mode, durable };
+        let identity = put(destination, |file| write_all(file, content)).map_err(|why| unplaced(why, target))?;
         Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }
 }

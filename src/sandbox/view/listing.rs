@@ -143,9 +143,9 @@ pub(super) fn list(
 }
 
 /// What an entry is; none where it has gone meanwhile.
-fn kind_at(folder: &OwnedFd, name: &CStr, told: FileType) -> Result<Option<Kind>, Unshown> {
-    if told != FileType::Unknown {
-        return Ok(Some(kind_of(told)));
+fn kind_at(folder: &OwnedFd, name: &CStr, file_type: FileType) -> Result<Option<Kind>, Unshown> {
+    if file_type != FileType::Unknown {
+        return Ok(Some(kind_of(file_type)));
     }
     // Some file systems do not tell in the listing.
     match Stat::at(folder, name) {
