@@ -16,15 +16,15 @@ fn filler(lines: usize) -> String {
     (0..lines).fold(String::new(), |text, line| text + &format!("{line} nothing to see\n"))
 }
 
-fn search(house: &House, query: &str) -> Vec<String> {
+fn search(fixture: &Fixture, query: &str) -> Vec<String> {
     let action = SearchFiles { path: call_path("work"), query: Some(query.to_owned()), glob: None, context_lines: 0, max_results: 100 };
-    let permit = house.permit(action, vec![house.try_look("work", Access::List).unwrap()]);
-    let found = house.roots.search(permit, &all_visible, &stop()).unwrap();
+    let permit = fixture.permit(action, vec![fixture.try_look("work", Access::List).unwrap()]);
+    let found = fixture.roots.search(permit, &all_visible, &stop()).unwrap();
     found.matches.into_iter().map(|found| found.line.unwrap().text).collect()
 }
 
-fn shown(house: &House, path: &str) -> (String, Option<String>) {
-    let reading = house.read(path).unwrap();
+fn shown(fixture: &Fixture, path: &str) -> (String, Option<String>) {
+    let reading = fixture.read(path).unwrap();
     let Content::Text(text) = reading.content else { panic!("no text") };
     (text, reading.sha256)
 }
@@ -91,8 +91,8 @@ impl Drop for Mapped {
 
 #[test]
 fn a_secret_that_a_mapping_writes_without_a_new_time_is_masked() {
-    let house = House::new();
-    let path = house.put("work/a", format!("{}\n{}", ".".repeat(KEY.len()), filler(2000)));
+    let fixture = Fixture::new();
+    let path = fixture.put("work/a", format!("{}\n{}", ".".repeat(KEY.len()), filler(2000)));
     let Some(mut mapped) = Mapped::start(&path, KEY) else { return };
     // Until its times are as old as those of any file that rests.
     let begun = Instant::now();
@@ -101,35 +101,35 @@ fn a_secret_that_a_mapping_writes_without_a_new_time_is_masked() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let before = facts(&path);
-    let clean = house.text("work/a");
+    let clean = fixture.text("work/a");
     for _ in 0..2 {
-        assert_eq!(shown(&house, "work/a"), (clean.clone(), Some(digest(clean.as_bytes()))));
-        assert_eq!(search(&house, "^[.]+$"), [".".repeat(KEY.len())]);
+        assert_eq!(shown(&fixture, "work/a"), (clean.clone(), Some(digest(clean.as_bytes()))));
+        assert_eq!(search(&fixture, "^[.]+$"), [".".repeat(KEY.len())]);
     }
     mapped.writes();
-    assert!(house.text("work/a").starts_with(KEY));
+    assert!(fixture.text("work/a").starts_with(KEY));
     if facts(&path) != before {
         eprintln!("this file system told of the write: what is tested is weaker here");
     }
-    assert_eq!(search(&house, "^([.]+|AKIA.*|.SECRET.*)$"), ["[SECRET:aws-access-key]"]);
-    let (text, sha256) = shown(&house, "work/a");
+    assert_eq!(search(&fixture, "^([.]+|AKIA.*|.SECRET.*)$"), ["[SECRET:aws-access-key]"]);
+    let (text, sha256) = shown(&fixture, "work/a");
     assert!(text.starts_with("[SECRET:aws-access-key]\n0 nothing") && !text.contains(KEY));
     assert_eq!(sha256, None);
 }
 
 #[test]
 fn a_content_of_the_same_size_and_times_has_its_own_digest_and_masks() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let lines = filler(2000);
     let contents =
         [format!("{}\n{lines}", ".".repeat(KEY.len())), format!("{}\n{lines}", "-".repeat(KEY.len())), format!("{KEY}\n{lines}")];
-    let path = house.put("work/a", &contents[0]);
+    let path = fixture.put("work/a", &contents[0]);
     let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
     for content in [0, 1, 0, 2, 1, 2, 0].map(|number| &contents[number]) {
         // Within one tick of the clock, for all that the times say.
         std::fs::write(&path, content).unwrap();
         std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
-        let (text, sha256) = shown(&house, "work/a");
+        let (text, sha256) = shown(&fixture, "work/a");
         if content.starts_with(KEY) {
             assert_eq!((text.get(..23), sha256), (Some("[SECRET:aws-access-key]"), None));
         } else {

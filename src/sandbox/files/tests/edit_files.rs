@@ -16,24 +16,24 @@ fn action(edits: &[(&str, &str, &str)], dry_run: bool) -> EditFiles {
     EditFiles { edits: edits.iter().map(edit).collect(), dry_run }
 }
 
-fn look(house: &House, action: &EditFiles) -> Vec<Opened> {
-    action.files().into_iter().map(|(path, _)| house.look(&path.to_string(), Access::Edit)).collect()
+fn look(fixture: &Fixture, action: &EditFiles) -> Vec<Opened> {
+    action.files().into_iter().map(|(path, _)| fixture.look(&path.to_string(), Access::Edit)).collect()
 }
 
-fn edit(house: &House, edits: &[(&str, &str, &str)]) -> Result<Vec<Edited>, Failure> {
+fn edit(fixture: &Fixture, edits: &[(&str, &str, &str)]) -> Result<Vec<Edited>, Failure> {
     let action = action(edits, false);
-    let opened = look(house, &action);
-    house.roots.edit_files(house.permit(action, opened))
+    let opened = look(fixture, &action);
+    fixture.roots.edit_files(fixture.permit(action, opened))
 }
 
-fn three(house: &House) {
+fn three(fixture: &Fixture) {
     for name in ["a", "b", "c"] {
-        house.put(&format!("work/{name}"), format!("{name} one\n{name} two\n"));
+        fixture.put(&format!("work/{name}"), format!("{name} one\n{name} two\n"));
     }
 }
 
-fn all(house: &House) -> String {
-    ["a", "b", "c"].map(|name| house.text(&format!("work/{name}"))).concat()
+fn all(fixture: &Fixture) -> String {
+    ["a", "b", "c"].map(|name| fixture.text(&format!("work/{name}"))).concat()
 }
 
 const THREE: [(&str, &str, &str); 4] =
@@ -41,67 +41,67 @@ const THREE: [(&str, &str, &str); 4] =
 
 #[test]
 fn several_files_are_changed_by_one_call_and_keep_their_modes() {
-    let house = House::new();
-    three(&house);
-    std::fs::set_permissions(house.path("work/b"), std::fs::Permissions::from_mode(0o4750)).unwrap();
-    let edited = edit(&house, &THREE).unwrap();
-    assert_eq!(all(&house), "a 1\na 2\nb 1\nb two\nc one\nc 2\n");
+    let fixture = Fixture::new();
+    three(&fixture);
+    std::fs::set_permissions(fixture.path("work/b"), std::fs::Permissions::from_mode(0o4750)).unwrap();
+    let edited = edit(&fixture, &THREE).unwrap();
+    assert_eq!(all(&fixture), "a 1\na 2\nb 1\nb two\nc one\nc 2\n");
     assert_eq!(edited.iter().map(|file| file.replacements).collect::<Vec<_>>(), [2, 1, 1]);
     assert!(edited[0].diff.contains("-a one\n-a two\n+a 1\n+a 2\n"), "{}", edited[0].diff);
     for file in &edited {
-        assert_eq!(file.identity, house.fact(&file.target.to_string(), Access::Read).identity);
+        assert_eq!(file.identity, fixture.fact(&file.target.to_string(), Access::Read).identity);
     }
-    assert_eq!(std::fs::metadata(house.path("work/b")).unwrap().mode() & 0o7777, 0o750);
-    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 3, "nothing is left beside them");
+    assert_eq!(std::fs::metadata(fixture.path("work/b")).unwrap().mode() & 0o7777, 0o750);
+    assert_eq!(std::fs::read_dir(fixture.path("work")).unwrap().count(), 3, "nothing is left beside them");
     // And where only the change is asked for, nothing is written.
     let action = action(&[("work/a", "a 1", "x"), ("work/c", "c 2", "y")], true);
-    let opened = action.files().into_iter().map(|(path, _)| house.look(&path.to_string(), Access::Read)).collect();
-    let shown = house.roots.edit_files(house.permit(action, opened)).unwrap();
+    let opened = action.files().into_iter().map(|(path, _)| fixture.look(&path.to_string(), Access::Read)).collect();
+    let shown = fixture.roots.edit_files(fixture.permit(action, opened)).unwrap();
     assert!(shown.iter().all(|file| file.identity.is_none()) && shown[1].diff.contains("+y"));
-    assert_eq!(all(&house), "a 1\na 2\nb 1\nb two\nc one\nc 2\n");
+    assert_eq!(all(&fixture), "a 1\na 2\nb 1\nb two\nc one\nc 2\n");
 }
 
 #[test]
 fn one_file_that_says_no_keeps_all_files_as_they_are() {
-    let house = House::new();
-    three(&house);
-    let before = all(&house);
-    let failure = edit(&house, &[("work/a", "a one", "1"), ("work/b", "b one", "1"), ("work/c", "nowhere", "1")]).unwrap_err().0;
+    let fixture = Fixture::new();
+    three(&fixture);
+    let before = all(&fixture);
+    let failure = edit(&fixture, &[("work/a", "a one", "1"), ("work/b", "b one", "1"), ("work/c", "nowhere", "1")]).unwrap_err().0;
     assert_eq!(failure.code, Code::EditMismatch);
     assert!(failure.message.starts_with("`edits[2].old_text` is not in the file"), "{}", failure.message);
     // Changed, replaced or gone since it was judged, the last one as well as the first.
     for name in ["a", "b", "c"] {
         let action = action(&THREE, false);
-        let opened = look(&house, &action);
-        house.put(&format!("work/{name}"), format!("{name} one\n{name} two\nlate\n"));
-        let with_late = all(&house);
-        assert_eq!(code(house.roots.edit_files(house.permit(action, opened))), Code::Conflict, "{name}");
-        assert_eq!(all(&house), with_late, "{name}");
-        three(&house);
+        let opened = look(&fixture, &action);
+        fixture.put(&format!("work/{name}"), format!("{name} one\n{name} two\nlate\n"));
+        let with_late = all(&fixture);
+        assert_eq!(code(fixture.roots.edit_files(fixture.permit(action, opened))), Code::Conflict, "{name}");
+        assert_eq!(all(&fixture), with_late, "{name}");
+        three(&fixture);
     }
     let action = action(&THREE, false);
-    let opened = look(&house, &action);
-    std::fs::remove_file(house.path("work/c")).unwrap();
-    assert_eq!(code(house.roots.edit_files(house.permit(action, opened))), Code::Conflict);
-    house.put("work/c", "c one\nc two\n");
-    assert_eq!(all(&house), before);
-    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 3);
+    let opened = look(&fixture, &action);
+    std::fs::remove_file(fixture.path("work/c")).unwrap();
+    assert_eq!(code(fixture.roots.edit_files(fixture.permit(action, opened))), Code::Conflict);
+    fixture.put("work/c", "c one\nc two\n");
+    assert_eq!(all(&fixture), before);
+    assert_eq!(std::fs::read_dir(fixture.path("work")).unwrap().count(), 3);
 }
 
 #[test]
 fn two_names_of_one_file_and_too_much_together_are_refused_before_anything_is_written() {
-    let mut house = House::new();
-    house.links = Symlinks::Inside;
-    three(&house);
-    std::os::unix::fs::symlink("a", house.path("work/link")).unwrap();
-    let failure = edit(&house, &[("work/a", "a one", "1"), ("work/link", "a two", "2")]).unwrap_err().0;
+    let mut fixture = Fixture::new();
+    fixture.links = Symlinks::Inside;
+    three(&fixture);
+    std::os::unix::fs::symlink("a", fixture.path("work/link")).unwrap();
+    let failure = edit(&fixture, &[("work/a", "a one", "1"), ("work/link", "a two", "2")]).unwrap_err().0;
     assert_eq!((failure.code, failure.message.as_str()), (Code::ArgumentInvalid, "`work/a` and `work/link` are the same file"));
     for name in ["a", "b", "c"] {
-        house.put(&format!("work/{name}"), "x".repeat(6 << 20) + "\nend\n");
+        fixture.put(&format!("work/{name}"), "x".repeat(6 << 20) + "\nend\n");
     }
     let edits = [("work/a", "end", "END"), ("work/b", "end", "END"), ("work/c", "end", "END")];
-    assert_eq!(code(edit(&house, &edits)), Code::FileTooLarge);
-    assert!(house.text("work/a").ends_with("end\n"));
+    assert_eq!(code(edit(&fixture, &edits)), Code::FileTooLarge);
+    assert!(fixture.text("work/a").ends_with("end\n"));
 }
 
 #[test]
@@ -134,16 +134,16 @@ fn a_quota_that_the_third_file_would_pass_leaves_all_three() {
 
 #[test]
 fn a_masked_line_in_one_file_keeps_all_files_as_they_are() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let content = "id = AKIAQ7ZT3N5WXK2VPLMR\nport = 1\n";
-    house.put("work/a", content);
-    house.put("work/b", content);
-    let edited = edit(&house, &[("work/a", "port = 1", "port = 2"), ("work/b", "port = 1", "port = 2")]).unwrap();
-    assert_eq!([house.text("work/a"), house.text("work/b")], [content, content].map(|text| text.replace("port = 1", "port = 2")));
+    fixture.put("work/a", content);
+    fixture.put("work/b", content);
+    let edited = edit(&fixture, &[("work/a", "port = 1", "port = 2"), ("work/b", "port = 1", "port = 2")]).unwrap();
+    assert_eq!([fixture.text("work/a"), fixture.text("work/b")], [content, content].map(|text| text.replace("port = 1", "port = 2")));
     assert!(edited.iter().all(|file| file.sha256.is_none() && !file.diff.contains("AKIA")));
-    let before = house.text("work/a");
-    assert_eq!(code(edit(&house, &[("work/a", "port = 2", "port = 3"), ("work/b", "id = ", "x = ")])), Code::MaskedContent);
-    assert_eq!([house.text("work/a"), house.text("work/b")], [before.clone(), before]);
+    let before = fixture.text("work/a");
+    assert_eq!(code(edit(&fixture, &[("work/a", "port = 2", "port = 3"), ("work/b", "id = ", "x = ")])), Code::MaskedContent);
+    assert_eq!([fixture.text("work/a"), fixture.text("work/b")], [before.clone(), before]);
 }
 
 /// Run by the test below in a process of its own; without its variable it does nothing.
@@ -166,16 +166,16 @@ fn edits_until_it_is_killed() {
 
 #[test]
 fn a_kill_at_any_moment_loses_neither_content_of_any() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let body = "x".repeat(100_000);
     for round in 0u64..8 {
         for at in 0..6 {
-            house.put(&format!("work/f{at}"), format!("version 0;{body}"));
+            fixture.put(&format!("work/f{at}"), format!("version 0;{body}"));
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "sandbox::files::tests::edit_files::edits_until_it_is_killed", "--nocapture", "--test-threads=1"])
-            .env(CRASH, house.path("work"))
-            .env(STATE, house.path("home/state"))
+            .env(CRASH, fixture.path("work"))
+            .env(STATE, fixture.path("home/state"))
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::null())
             .spawn()
@@ -191,7 +191,7 @@ fn a_kill_at_any_moment_loses_neither_content_of_any() {
         child.wait().unwrap();
         let versions: Vec<u64> = (0..6)
             .map(|at| {
-                let text = house.text(&format!("work/f{at}"));
+                let text = fixture.text(&format!("work/f{at}"));
                 let (version, rest) = text.strip_prefix("version ").unwrap().split_once(';').unwrap();
                 assert!(rest == body, "a file is whole");
                 version.parse().unwrap()
@@ -200,6 +200,6 @@ fn a_kill_at_any_moment_loses_neither_content_of_any() {
         let (least, most) = (versions.iter().min().unwrap(), versions.iter().max().unwrap());
         assert!(most - least <= 1 && versions.is_sorted_by(|one, next| one >= next), "{versions:?}");
     }
-    house.write("work/f0", "new", WriteMode::Overwrite).unwrap();
-    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 6, "what was prepared beside them is gone");
+    fixture.write("work/f0", "new", WriteMode::Overwrite).unwrap();
+    assert_eq!(std::fs::read_dir(fixture.path("work")).unwrap().count(), 6, "what was prepared beside them is gone");
 }

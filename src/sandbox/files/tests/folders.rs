@@ -3,9 +3,9 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-fn names(house: &House, folder: &str) -> Vec<String> {
+fn names(fixture: &Fixture, folder: &str) -> Vec<String> {
     let mut names: Vec<_> =
-        std::fs::read_dir(house.path(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        std::fs::read_dir(fixture.path(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -14,86 +14,86 @@ fn told(folders: &[Target]) -> Vec<String> {
     folders.iter().map(ToString::to_string).collect()
 }
 
-fn moving(house: &House, from: &str, to: &str) -> Vec<Opened> {
-    vec![house.look(from, Access::MoveFrom), house.look(to, Access::MoveTo)]
+fn moving(fixture: &Fixture, from: &str, to: &str) -> Vec<Opened> {
+    vec![fixture.look(from, Access::MoveFrom), fixture.look(to, Access::MoveTo)]
 }
 
-fn rename(house: &House, opened: Vec<Opened>) -> Result<Moved, Failure> {
+fn rename(fixture: &Fixture, opened: Vec<Opened>) -> Result<Moved, Failure> {
     let [from, to] = [0, 1].map(|at| call_path(&opened[at].target.to_string()));
-    house.roots.rename(house.permit(MoveFile { from, to }, opened), &stop())
+    fixture.roots.rename(fixture.permit(MoveFile { from, to }, opened), &stop())
 }
 
 #[test]
 fn a_write_and_a_move_make_the_folders_that_are_missing() {
-    let house = House::new();
-    std::fs::create_dir(house.path("work/a")).unwrap();
-    assert_eq!(house.fact("work/a/b/c/x", Access::Write(Bytes(1))).missing_folders, 2);
-    assert_eq!(house.fact("work/a/x", Access::Write(Bytes(1))).missing_folders, 0);
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("work/a")).unwrap();
+    assert_eq!(fixture.fact("work/a/b/c/x", Access::Write(Bytes(1))).missing_folders, 2);
+    assert_eq!(fixture.fact("work/a/x", Access::Write(Bytes(1))).missing_folders, 0);
     for access in [Access::Read, Access::Edit, Access::MoveFrom, Access::CreateDirectory] {
-        assert_eq!(house.fact("work/a/b/c/x", access).missing_folders, 0, "{access:?}");
+        assert_eq!(fixture.fact("work/a/b/c/x", access).missing_folders, 0, "{access:?}");
     }
-    let written = house.write("work/a/b/c/x", "x", WriteMode::Append).unwrap();
-    assert_eq!((told(&written.folders), house.text("work/a/b/c/x")), (vec!["work/a/b".into(), "work/a/b/c".into()], "x".to_owned()));
-    assert!(house.write("work/a/b/c/y", "y", WriteMode::Create).unwrap().folders.is_empty());
-    let moved = rename(&house, moving(&house, "work/a/b/c/x", "home/new/x")).unwrap();
-    assert_eq!((told(&moved.folders), house.text("home/new/x")), (vec!["home/new".into()], "x".to_owned()));
-    let moved = rename(&house, moving(&house, "work/a/b", "work/z/b")).unwrap();
-    assert_eq!((told(&moved.folders), house.text("work/z/b/c/y")), (vec!["work/z".into()], "y".to_owned()));
+    let written = fixture.write("work/a/b/c/x", "x", WriteMode::Append).unwrap();
+    assert_eq!((told(&written.folders), fixture.text("work/a/b/c/x")), (vec!["work/a/b".into(), "work/a/b/c".into()], "x".to_owned()));
+    assert!(fixture.write("work/a/b/c/y", "y", WriteMode::Create).unwrap().folders.is_empty());
+    let moved = rename(&fixture, moving(&fixture, "work/a/b/c/x", "home/new/x")).unwrap();
+    assert_eq!((told(&moved.folders), fixture.text("home/new/x")), (vec!["home/new".into()], "x".to_owned()));
+    let moved = rename(&fixture, moving(&fixture, "work/a/b", "work/z/b")).unwrap();
+    assert_eq!((told(&moved.folders), fixture.text("work/z/b/c/y")), (vec!["work/z".into()], "y".to_owned()));
 }
 
 #[test]
 fn folders_that_others_made_meanwhile_are_used_and_stay() {
-    let house = House::new();
-    let opened = [house.look("work/n/d/x", Access::Write(Bytes(1))), house.look("work/n/d/y", Access::Write(Bytes(1)))];
+    let fixture = Fixture::new();
+    let opened = [fixture.look("work/n/d/x", Access::Write(Bytes(1))), fixture.look("work/n/d/y", Access::Write(Bytes(1)))];
     // Two calls of one message: the second finds what the first one made.
-    let [first, second] = opened.map(|opened| house.write_at(opened, "x", WriteMode::Create, None).unwrap());
+    let [first, second] = opened.map(|opened| fixture.write_at(opened, "x", WriteMode::Create, None).unwrap());
     assert_eq!(
-        (told(&first.folders), second.folders.len(), names(&house, "work/n/d")),
+        (told(&first.folders), second.folders.len(), names(&fixture, "work/n/d")),
         (vec!["work/n".into(), "work/n/d".into()], 0, vec!["x".to_owned(), "y".to_owned()])
     );
-    let opened = house.look("work/m/x", Access::Write(Bytes(1)));
-    house.put("work/m/x", "theirs");
-    assert_eq!(code(house.write_at(opened, "ours", WriteMode::Overwrite, None)), Code::Conflict);
-    assert_eq!(house.text("work/m/x"), "theirs");
+    let opened = fixture.look("work/m/x", Access::Write(Bytes(1)));
+    fixture.put("work/m/x", "theirs");
+    assert_eq!(code(fixture.write_at(opened, "ours", WriteMode::Overwrite, None)), Code::Conflict);
+    assert_eq!(fixture.text("work/m/x"), "theirs");
 }
 
 #[test]
 fn a_call_that_conflicts_makes_no_folders() {
-    let house = House::new();
-    house.put("work/from", "judged");
-    let opened = moving(&house, "work/from", "work/n/d/to");
-    house.put("work/from", "something else");
-    assert_eq!(code(rename(&house, opened)), Code::Conflict);
-    assert_eq!(names(&house, "work"), ["from"]);
+    let fixture = Fixture::new();
+    fixture.put("work/from", "judged");
+    let opened = moving(&fixture, "work/from", "work/n/d/to");
+    fixture.put("work/from", "something else");
+    assert_eq!(code(rename(&fixture, opened)), Code::Conflict);
+    assert_eq!(names(&fixture, "work"), ["from"]);
 }
 
 #[test]
 fn a_link_a_file_or_a_protected_folder_planted_in_a_parent_stops_the_write() {
-    let house = House::new();
-    let look = |path: &str| house.look(path, Access::Write(Bytes(1)));
+    let fixture = Fixture::new();
+    let look = |path: &str| fixture.look(path, Access::Write(Bytes(1)));
     let opened = [look("work/n/d/x"), look("work/m/d/x"), look("work/f/x"), look("home/p/x"), look("home/p/deep/x")];
-    symlink(house.path("outside"), house.path("work/n")).unwrap();
-    std::fs::create_dir(house.path("work/m")).unwrap();
-    symlink(house.path("outside"), house.path("work/m/d")).unwrap();
-    house.put("work/f", "a file");
-    std::fs::rename(house.path("home/state"), house.path("home/p")).unwrap();
+    symlink(fixture.path("outside"), fixture.path("work/n")).unwrap();
+    std::fs::create_dir(fixture.path("work/m")).unwrap();
+    symlink(fixture.path("outside"), fixture.path("work/m/d")).unwrap();
+    fixture.put("work/f", "a file");
+    std::fs::rename(fixture.path("home/state"), fixture.path("home/p")).unwrap();
     for opened in opened {
         let target = opened.target.to_string();
         let expected = if target == "work/f/x" { Code::NotADirectory } else { Code::Conflict };
-        assert_eq!(code(house.write_at(opened, "x", WriteMode::Overwrite, None)), expected, "{target}");
+        assert_eq!(code(fixture.write_at(opened, "x", WriteMode::Overwrite, None)), expected, "{target}");
     }
-    assert_eq!((names(&house, "outside"), names(&house, "work/m")), (vec!["secret".to_owned()], vec!["d".to_owned()]));
-    assert!(!house.path("home/p/x").exists() && !house.path("home/p/deep").exists());
+    assert_eq!((names(&fixture, "outside"), names(&fixture, "work/m")), (vec!["secret".to_owned()], vec!["d".to_owned()]));
+    assert!(!fixture.path("home/p/x").exists() && !fixture.path("home/p/deep").exists());
     // And with links that may be followed inside the root, a new folder is made where they lead.
-    let mut house = House::new();
-    house.links = Symlinks::Inside;
-    std::fs::create_dir(house.path("work/real")).unwrap();
-    symlink("real", house.path("work/link")).unwrap();
-    let written = house.write("work/link/n/x", "x", WriteMode::Create).unwrap();
-    assert_eq!((told(&written.folders), house.text("work/real/n/x")), (vec!["work/real/n".into()], "x".to_owned()));
-    symlink(house.path("outside"), house.path("work/out")).unwrap();
-    assert!(house.write("work/out/n/x", "x", WriteMode::Create).is_err());
-    assert_eq!(names(&house, "outside"), ["secret"]);
+    let mut fixture = Fixture::new();
+    fixture.links = Symlinks::Inside;
+    std::fs::create_dir(fixture.path("work/real")).unwrap();
+    symlink("real", fixture.path("work/link")).unwrap();
+    let written = fixture.write("work/link/n/x", "x", WriteMode::Create).unwrap();
+    assert_eq!((told(&written.folders), fixture.text("work/real/n/x")), (vec!["work/real/n".into()], "x".to_owned()));
+    symlink(fixture.path("outside"), fixture.path("work/out")).unwrap();
+    assert!(fixture.write("work/out/n/x", "x", WriteMode::Create).is_err());
+    assert_eq!(names(&fixture, "outside"), ["secret"]);
 }
 
 #[test]

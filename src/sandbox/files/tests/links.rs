@@ -10,22 +10,22 @@ use super::super::stat::Stat;
 use super::*;
 use crate::model::Link;
 
-fn linked() -> House {
-    let house = House::new();
-    house.put("work/real/file", "inside");
-    symlink("../outside/secret", house.path("work/out")).unwrap();
-    symlink("../outside", house.path("work/outdir")).unwrap();
-    symlink("real/file", house.path("work/in")).unwrap();
-    symlink(house.path("work/real"), house.path("work/absolute")).unwrap();
-    symlink("real", house.path("work/indir")).unwrap();
-    symlink("../outside/not-there", house.path("work/dangling")).unwrap();
-    symlink("loop", house.path("work/loop")).unwrap();
-    house
+fn linked() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.put("work/real/file", "inside");
+    symlink("../outside/secret", fixture.path("work/out")).unwrap();
+    symlink("../outside", fixture.path("work/outdir")).unwrap();
+    symlink("real/file", fixture.path("work/in")).unwrap();
+    symlink(fixture.path("work/real"), fixture.path("work/absolute")).unwrap();
+    symlink("real", fixture.path("work/indir")).unwrap();
+    symlink("../outside/not-there", fixture.path("work/dangling")).unwrap();
+    symlink("loop", fixture.path("work/loop")).unwrap();
+    fixture
 }
 
 #[test]
 fn a_link_is_not_followed_whichever_name_it_has_on_the_way() {
-    let house = linked();
+    let fixture = linked();
     for path in [
         "work/out",
         "work/outdir/secret",
@@ -39,20 +39,20 @@ fn a_link_is_not_followed_whichever_name_it_has_on_the_way() {
         for access in
             [Access::Read, Access::Write(Bytes(1)), Access::Edit, Access::Delete { recursive: true }, Access::MoveTo, Access::List]
         {
-            let opened = house.look(path, access);
+            let opened = fixture.look(path, access);
             assert_eq!(opened.fact.link, Link::OnTheWay, "{path} {access:?}");
             assert!(opened.object.is_none() && opened.folder.is_none(), "{path} {access:?}");
         }
-        assert!(house.read(path).is_err() && house.write(path, "x", WriteMode::Overwrite).is_err(), "{path}");
+        assert!(fixture.read(path).is_err() && fixture.write(path, "x", WriteMode::Overwrite).is_err(), "{path}");
     }
-    assert!(!house.path("outside/not-there").exists());
-    assert_eq!(text(house.read("work/real/file")), "inside");
+    assert!(!fixture.path("outside/not-there").exists());
+    assert_eq!(text(fixture.read("work/real/file")), "inside");
 }
 
 #[test]
 fn links_inside_a_root_are_followed_where_the_manifest_says_so_and_judged_by_where_they_lead() {
-    let mut house = linked();
-    house.links = Symlinks::Inside;
+    let mut fixture = linked();
+    fixture.links = Symlinks::Inside;
     let leads = |path: &str| Link::Leads(RelPath::parse(path).unwrap());
     for (path, link) in [
         ("work/in", leads("real/file")),
@@ -65,32 +65,32 @@ fn links_inside_a_root_are_followed_where_the_manifest_says_so_and_judged_by_whe
         ("work/indir/new", leads("real/new")),
         ("work/real/file", Link::None),
     ] {
-        assert_eq!(house.fact(path, Access::Read).link, link, "{path}");
+        assert_eq!(fixture.fact(path, Access::Read).link, link, "{path}");
     }
-    assert_eq!(text(house.read("work/in")), "inside");
-    house.write("work/indir/new", "through", WriteMode::Create).unwrap();
-    assert_eq!(house.text("work/real/new"), "through");
+    assert_eq!(text(fixture.read("work/in")), "inside");
+    fixture.write("work/indir/new", "through", WriteMode::Create).unwrap();
+    assert_eq!(fixture.text("work/real/new"), "through");
     // A change of what a link leads to goes to the file and leaves the link.
-    house.write("work/in", "changed", WriteMode::Overwrite).unwrap();
-    assert_eq!(house.text("work/real/file"), "changed");
-    assert!(std::fs::symlink_metadata(house.path("work/in")).unwrap().is_symlink());
+    fixture.write("work/in", "changed", WriteMode::Overwrite).unwrap();
+    assert_eq!(fixture.text("work/real/file"), "changed");
+    assert!(std::fs::symlink_metadata(fixture.path("work/in")).unwrap().is_symlink());
     // A name is taken from the link, not from what it leads to: refused as a link.
-    assert_eq!(house.fact("work/in", Access::Delete { recursive: false }).link, Link::OnTheWay);
-    assert_eq!(house.fact("work/indir/file", Access::Delete { recursive: false }).link, leads("real/file"));
+    assert_eq!(fixture.fact("work/in", Access::Delete { recursive: false }).link, Link::OnTheWay);
+    assert_eq!(fixture.fact("work/indir/file", Access::Delete { recursive: false }).link, leads("real/file"));
 }
 
 #[test]
 fn a_root_that_is_a_link_does_not_open() {
-    let house = House::new();
-    symlink(house.path("outside"), house.path("root")).unwrap();
-    let place = Place { name: "root".to_owned(), at: Where::Folder(house.path("root")), quota: None };
+    let fixture = Fixture::new();
+    symlink(fixture.path("outside"), fixture.path("root")).unwrap();
+    let place = Place { name: "root".to_owned(), at: Where::Folder(fixture.path("root")), quota: None };
     assert!(Roots::open(&[place], &[], None).is_err());
 }
 
 #[test]
 fn a_path_is_resolved_as_by_a_slow_walk() {
-    let house = linked();
-    let root = house.roots.folder("s", "work").unwrap();
+    let fixture = linked();
+    let root = fixture.roots.folder("s", "work").unwrap();
     let names = ["real", "file", "out", "outdir", "in", "indir", "absolute", "loop", "secret", "none", "dangling"];
     let paths: Vec<String> = names
         .iter()
@@ -99,7 +99,7 @@ fn a_path_is_resolved_as_by_a_slow_walk() {
     for path in paths {
         let rel = RelPath::parse(&path).unwrap();
         let answer = open(&root, &rel).and_then(Stat::of).map(|seen| (seen.kind, seen.object()));
-        assert_eq!(answer, slow(&house.path("work"), &rel), "{path}");
+        assert_eq!(answer, slow(&fixture.path("work"), &rel), "{path}");
     }
 }
 
@@ -137,25 +137,25 @@ proptest! {
         makes in proptest::collection::vec((0..3u8, "[ab]{1,2}(/[ab]{1,2}){0,2}", "(\\.\\./){0,3}[ab]{1,2}(/[ab]{1,2}){0,1}|outside"), 1..12),
         asks in proptest::collection::vec("[ab]{1,2}(/[ab]{1,2}){0,3}", 1..12),
     ) {
-        let house = House::new();
+        let fixture = Fixture::new();
         for (what, path, to) in makes {
-            let path = house.path("work").join(path);
+            let path = fixture.path("work").join(path);
             let _ = match what {
                 0 => std::fs::create_dir_all(&path),
                 1 => std::fs::write(&path, "x"),
                 _ => symlink(&to, &path),
             };
         }
-        let root = house.roots.folder("s", "work").unwrap();
+        let root = fixture.roots.folder("s", "work").unwrap();
         for ask in asks {
             let rel = RelPath::parse(&ask).unwrap();
             let answer = open(&root, &rel).and_then(Stat::of).map(|seen| (seen.kind, seen.object()));
-            prop_assert_eq!(answer, slow(&house.path("work"), &rel));
-            if let Ok(opened) = house.roots.look("s", &[Target { root: "work".into(), path: rel }], &[Access::Read], Symlinks::Inside)
+            prop_assert_eq!(answer, slow(&fixture.path("work"), &rel));
+            if let Ok(opened) = fixture.roots.look("s", &[Target { root: "work".into(), path: rel }], &[Access::Read], Symlinks::Inside)
                 && let Some(object) = &opened[0].object
             {
                 let real = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(object))).unwrap();
-                prop_assert!(real.starts_with(house.path("work")), "{}", real.display());
+                prop_assert!(real.starts_with(fixture.path("work")), "{}", real.display());
             }
         }
     }

@@ -31,14 +31,14 @@ use crate::model::{
 use crate::policy::paths::Visible;
 
 /// A root `work`, a root `home` that holds the manifest and the state folder, and a folder outside of both.
-struct House {
+struct Fixture {
     dir: TempDir,
     roots: Roots,
     links: Symlinks,
     terms: Terms,
 }
 
-impl House {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["work", "home/conf", "home/state/audit", "outside", "work_twin"] {
@@ -177,8 +177,8 @@ fn shown(listing: &Listing) -> Vec<String> {
 struct Tmpfs(PathBuf);
 
 impl Tmpfs {
-    fn on(house: &House, folder: &str, options: &str) -> Option<Self> {
-        let path = house.path(folder);
+    fn on(fixture: &Fixture, folder: &str, options: &str) -> Option<Self> {
+        let path = fixture.path(folder);
         std::fs::create_dir_all(&path).unwrap();
         match nix::mount::mount(Some("tmpfs"), &path, Some("tmpfs"), nix::mount::MsFlags::empty(), Some(options)) {
             Ok(()) => Some(Self(path)),
