@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::model::{Access, Action, CallPath, Code, Facts, Kind, Opened, Refusal, RelPath, Target, ToolCall, is_alike, nearest};
 use crate::policy::paths::visible;
 use crate::policy::{self, Decision, State};
-use crate::sandbox::root::Stop;
+use crate::sandbox::files::Stop;
 use crate::tool::Tool;
 
 /// The refusal of a name that no tool has, with the tool that was likely meant, of those that the profile could use.

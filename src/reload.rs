@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::audit::{Event, Record};
 use crate::house::House;
 use crate::manifest::Manifest;
-use crate::sandbox::root::Place;
+use crate::sandbox::files::Place;
 
 /// Where the manifest comes from, as the command line chose it.
 pub trait Source: fmt::Debug + Send + Sync {

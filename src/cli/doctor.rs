@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::manifest::{Check, Manifest, Python};
 use crate::policy::program;
+use crate::sandbox::files;
 use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, Probe, Settings, too_few_files};
-use crate::sandbox::root;
 
 /// The report of `toolgate doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ pub fn quotas(manifest: &Manifest, state: &Path) -> Vec<QuotaLine> {
     let bounded = manifest.roots.iter().filter_map(|(name, root)| Some((name, root.quota?.bytes?)));
     bounded
         .map(|(name, quota)| {
-            let held = match root::disk_of_sessions(state) {
+            let held = match files::disk_of_sessions(state) {
                 Some(disk) if disk <= quota => format!("wall: the disk of the sessions holds {disk}, and no more fits"),
                 _ => format!(
                     "looked at: a program can pass {quota} for a moment before it is ended; give `sessions` in the state folder a tmpfs or a project quota of at most {quota} to make it a wall"
@@ -192,7 +192,7 @@ mod tests {
             line.held
         };
         assert!(held(4096).starts_with("looked at: "));
-        let disk = root::disk_of_sessions(state.path()).unwrap();
+        let disk = files::disk_of_sessions(state.path()).unwrap();
         assert!(held(disk.0).starts_with("wall: ") && held(disk.0 - 1).starts_with("looked at: "));
     }
 

@@ -25,8 +25,8 @@ use crate::model::{
     Action, Block, Caller, Channel, ClientLabel, Facts, Host, Opened, PathFact, Progress, Question, Refusal, Stage, ToolCall,
 };
 use crate::policy::{Channels, Screened, State};
+use crate::sandbox::files::Roots;
 use crate::sandbox::jail::Settings;
-use crate::sandbox::root::Roots;
 use crate::tools;
 
 /// What `check` looks at.

@@ -14,7 +14,7 @@ use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
 use crate::manifest::{self, Fault, Manifest, Place};
-use crate::sandbox::root::{self, Roots, Where};
+use crate::sandbox::files::{self, Roots, Where};
 use crate::sandbox::web::{self, Egress};
 use crate::sandbox::{Sandbox, jail};
 use crate::server::http;
@@ -253,7 +253,7 @@ pub(super) fn checked_policy(found: &Found) -> Result<(), Unbuilt> {
 /// The places of a manifest that is to be served, with what must hold of it: its own tests, the files that it names, its folders. Changes nothing
 /// on the machine.
 /// # Errors  What does not hold, is missing, or cannot be held here.
-pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root::Place>, Unbuilt> {
+pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<files::Place>, Unbuilt> {
     let file = found.file.clone().unwrap_or_default();
     // The manifest's own tests run at every load; one that fails refuses the file.
     checked_policy(found)?;
@@ -276,7 +276,7 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root
 
 /// Where the state folder is, or would be made.
 /// # Errors  Why it cannot be there.
-fn examined(manifest: &Manifest, state: &Path, places: &[root::Place]) -> Result<PathBuf, String> {
+fn examined(manifest: &Manifest, state: &Path, places: &[files::Place]) -> Result<PathBuf, String> {
     let state = StateDir::examine(state).map_err(|fault| fault.to_string())?;
     // No call may touch the state folder or what is in it.
     let held = places.iter().find(|place| matches!(&place.at, Where::Folder(folder) if folder.starts_with(&state)));
@@ -312,7 +312,7 @@ fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<Fault> {
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
-fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&Path]) -> Result<(), Unbuilt> {
+fn python_writes_apart(manifest: &Manifest, places: &[files::Place], guarded: &[&Path]) -> Result<(), Unbuilt> {
     for place in places {
         let Where::Folder(folder) = &place.at else { continue };
         let writable = manifest.python.roots.iter().any(|seen| seen.name == place.name && seen.mode == manifest::RootMode::ReadWrite);
@@ -341,7 +341,7 @@ pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Unbuilt {
 }
 
 /// Finds each root on the machine, by its canonical path; callers may use that one as well as the one the manifest writes.
-pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
+pub(super) fn places(found: &mut Found) -> Result<Vec<files::Place>, Unbuilt> {
     let mut places = Vec::new();
     let mut canonical = Vec::new();
     let mut faults = Vec::new();
@@ -363,7 +363,7 @@ pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
                 }
             }
         };
-        places.push(root::Place { name: name.clone(), at, quota: root.quota });
+        places.push(files::Place { name: name.clone(), at, quota: root.quota });
     }
     let refused = |faults| Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults };
     if !faults.is_empty() {

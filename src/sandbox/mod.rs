@@ -1,6 +1,7 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
 mod below;
+pub mod files;
 mod fonts;
 pub mod jail;
 mod pool;
@@ -10,7 +11,6 @@ mod python;
 pub mod reading;
 mod repeated;
 mod review;
-pub mod root;
 mod tick;
 mod view;
 pub mod web;
@@ -28,10 +28,10 @@ use crate::manifest::{Manifest, Symlinks};
 use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
+use files::Roots;
 use jail::Outcome;
 use python::Room;
 use reading::{Job, Readers};
-use root::Roots;
 use toolgate_page::Article;
 use web::{Denied, Egress, EgressRequest, Overflow, Page};
 
@@ -76,7 +76,7 @@ impl Sandbox {
     }
 
     /// What a person is shown of a change before they are asked, and what their answer is bound to: every content is read whole within the time
-    /// of a call, and a large one on a thread of its own.
+    /// of a call, and large ones on a thread of their own.
     /// `counts`: the session, where the files that a wide yes would cover are to be counted.
     pub async fn preview(
         &self,
@@ -86,38 +86,24 @@ impl Sandbox {
         timeout: Duration,
         counts: Option<&str>,
     ) -> Preview {
-        let seen = self.contents(action, opened, manifest, timeout).await;
-        let (Some(session), Some(first), true) = (counts, opened.first(), crate::policy::is_change(action) && seen.doomed.is_none()) else {
-            return seen;
-        };
         let cancel = CancellationToken::new();
-        let stop = root::Stop::new(cancel.clone(), timeout);
-        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW, &stop);
-        if few.as_ref().is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
-            return Preview { covered: few, ..seen };
-        }
-        let (roots, session, first, manifest) = (Arc::clone(&self.roots), session.to_owned(), first.clone(), Arc::clone(manifest));
-        // Ended with the call, where that ends first.
-        let _ended = cancel.drop_guard();
-        let count = move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST, &stop);
-        let counted = tokio::task::spawn_blocking(count).await;
-        Preview { covered: counted.ok().flatten(), ..seen }
-    }
-
-    async fn contents(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
-        let cancel = CancellationToken::new();
-        let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
+        let counts = counts.filter(|_| crate::policy::is_change(action)).map(str::to_owned);
         let is_small = opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL;
-        if is_small && opened.iter().all(|opened| opened.fact.below.is_empty()) {
+        if is_small && counts.is_none() && opened.iter().all(|opened| opened.fact.below.is_empty()) {
             // One that has become large since is not read here.
-            return root::preview::preview(&self.roots, action, opened, &stop(Duration::ZERO), manifest);
+            return files::preview(&self.roots, action, opened, &files::Stop::new(cancel, Duration::ZERO), manifest);
         }
-        let (action, opened, stop, manifest) = (action.clone(), opened.to_vec(), stop(timeout), Arc::clone(manifest));
-        let roots = Arc::clone(&self.roots);
+        let stop = files::Stop::new(cancel.clone(), timeout);
+        let (roots, action, opened, manifest) = (Arc::clone(&self.roots), action.clone(), opened.to_vec(), Arc::clone(manifest));
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&roots, &action, &opened, &stop, &manifest)).await;
-        looked.unwrap_or_else(|fault| {
+        let look = move || {
+            let seen = files::preview(&roots, &action, &opened, &stop, &manifest);
+            let counted = counts.as_deref().zip(opened.first()).filter(|_| seen.doomed.is_none());
+            let covered = counted.and_then(|(session, first)| files::covered(&roots, session, first, &manifest, &stop));
+            Preview { covered, ..seen }
+        };
+        tokio::task::spawn_blocking(look).await.unwrap_or_else(|fault| {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }
         })

@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::files::{LOOK, Roots, When};
 use super::fonts::Fonts;
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
 use super::printed::listener;
 use super::repeated::{Repeated, made};
-use super::root::{LOOK, Roots, When};
 use super::view::{self, View, Views};
 use super::web::{Egress, Gateway, LogScribe, Scribe};
 use crate::gate::{Permit, Terms};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{Action, Block, CallPath, Code, Edit, Failure, Field, Kind, Origin, Output, Refusal, Target, ToolSpec};
-use crate::sandbox::root::{Edited, Stop, Written};
+use crate::sandbox::files::{Edited, Stop, Written};
 use crate::tool::{Piece, Stage};
 
 /// Above this many bytes work is kept off the threads that answer others.

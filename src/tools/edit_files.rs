@@ -12,7 +12,7 @@ use super::schema::{self, arguments};
 use crate::gate::Permit;
 use crate::model::{self, Action, CallPath, Failure, Field, Flag, Inside, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::Edited;
+use crate::sandbox::files::Edited;
 use crate::tool::{Card, Stage, Tool};
 
 /// `edit_files`

@@ -10,7 +10,7 @@ use super::schema::{self, arguments};
 use crate::gate::Permit;
 use crate::model::{self, Action, Block, Bytes, CallPath, Failure, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::Info;
+use crate::sandbox::files::Info;
 use crate::tool::{Card, Stage, Tool};
 
 /// `file_info`

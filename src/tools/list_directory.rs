@@ -12,7 +12,7 @@ use crate::model::{self, Action, Block, Bytes, CallPath, Failure, Field, Flag, K
 use crate::policy::paths::visible;
 use crate::policy::words::mode;
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::{Listing, Pattern};
+use crate::sandbox::files::{Listing, Pattern};
 use crate::tool::{Card, Stage, Tool};
 
 /// `list_directory`

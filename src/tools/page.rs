@@ -12,8 +12,8 @@ use crate::filter::masked::{secrets_in, secrets_in_any_encoding, with_masks};
 use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
 use crate::sandbox::Sandbox;
+use crate::sandbox::files::Written;
 use crate::sandbox::reading::{Job, Source};
-use crate::sandbox::root::Written;
 use crate::sandbox::web::Page;
 use toolgate_page::{self as reader, Article, Kind, Mode};
 

@@ -11,8 +11,8 @@ use super::schema::{self, arguments};
 use crate::gate::Permit;
 use crate::model::{self, Action, Block, CallPath, Code, Encoding, Failure, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
+use crate::sandbox::files::{Content, Form, Reading};
 use crate::sandbox::reading::{Job, Source};
-use crate::sandbox::root::{Content, Form, Reading};
 use crate::tool::{Card, Stage, Tool};
 use toolgate_page::{Format, Mode};
 
@@ -81,7 +81,7 @@ impl Tool for ReadFile {
             // What was read by then is still answered within the time of the call.
             let left = terms.timeout.saturating_sub(began.elapsed());
             let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
-            let reading = heavy(article.text.len() as u64 > LARGE, || reading.with_text(article.text, &action, &terms))?;
+            let reading = heavy(article.text.len() as u64 > LARGE, || reading.with_text(&article.text, &action, &terms))?;
             let mut output = answer(reading, &action);
             if article.truncated {
                 let missing = "[parts of the file could not be read, or not in time; their text is missing]";

@@ -11,7 +11,7 @@ use crate::gate::Permit;
 use crate::model::{self, Action, Block, CallPath, Failure, Field, Flag, Origin, Output, Refusal, RelPath, Target, ToolSpec};
 use crate::policy::paths::visible;
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::{Ended, Found, MatchedLine, Pattern, line_matcher};
+use crate::sandbox::files::{Ended, Found, MatchedLine, Pattern, line_matcher};
 use crate::tool::{Card, Stage, Tool};
 
 /// `search_files`
@@ -112,13 +112,10 @@ fn answer(found: Found) -> Output {
     note.push_str(&left_out(found.left_out));
     if found.not_text > 0 {
         let files = if found.not_text == 1 { "1 file is" } else { &format!("{} files are", found.not_text) };
-        let _ = writeln!(note, "[{files} no text (binary, PDF, too large to decode) and could not be searched]");
+        let _ = writeln!(note, "[{files} no text (binary, PDF) or too large, and could not be searched]");
     }
     match found.ended {
         Some(Ended::Full) => note.push_str("[cut: there is more; narrow the query, the glob or the folder]\n"),
-        Some(Ended::Deep) => {
-            note.push_str("[cut: folders lie deeper than is searched at once; search one of the deepest folders by itself]\n");
-        }
         Some(Ended::Late) => note.push_str("[cut: the time was up; search a folder below or give a glob]\n"),
         None => {}
     }

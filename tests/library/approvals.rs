@@ -17,7 +17,7 @@ use toolgate::house::House;
 use toolgate::model::{
     Action, Caller, Channel, ClientLabel, Failure, Output, Progress, Question, Refusal, Repeat, Stage, ToolCall, ToolSpec,
 };
-use toolgate::sandbox::root::{Place, Roots, Where};
+use toolgate::sandbox::files::{Place, Roots, Where};
 use toolgate::sandbox::{Sandbox, jail, web};
 use toolgate::tool::{Card, Tool};
 use toolgate::{calls, manifest, tools};

@@ -5,14 +5,15 @@ use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use super::{Look, Unshown};
 use crate::manifest::Manifest;
-use crate::model::RelPath;
+use crate::model::{Identity, Kind, RelPath};
 use crate::policy::paths::{Visible, visible};
+use crate::sandbox::files::{Stat, kind_of};
 
 /// What is remembered of one root.
 #[derive(Debug, Default)]
@@ -45,7 +46,8 @@ impl Kept {
 /// The entries of one folder as they were.
 #[derive(Debug)]
 pub(super) struct Listing {
-    stamp: Stamp,
+    /// Which folder it is, and when it was changed.
+    stamp: Identity,
     /// Whether the folder had not changed for a while, so that a later change bears another stamp.
     settled: bool,
     /// Whether an entry has a name that is not UTF-8: no pattern can judge it and no mask can name it. The entries are none then.
@@ -58,43 +60,17 @@ pub(super) struct Listing {
 pub(super) struct Entry {
     pub(super) name: CString,
     pub(super) inode: u64,
-    pub(super) kind: EntryKind,
+    pub(super) kind: Kind,
     /// Whether the patterns show it, and it is not the server's own by its path.
     pub(super) is_shown: bool,
 }
 
-/// What an entry is, as far as a view asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryKind {
-    Directory,
-    File,
-    /// A link, a pipe, a socket, a device.
-    Other,
-}
-
-/// Which folder it is, and when it was changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    object: (u64, u64),
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(facts: &Stat) -> Self {
-        Self {
-            object: (facts.st_dev, facts.st_ino),
-            modified: (facts.st_mtime, i64::try_from(facts.st_mtime_nsec).unwrap_or(0)),
-            changed: (facts.st_ctime, i64::try_from(facts.st_ctime_nsec).unwrap_or(0)),
-        }
-    }
-
-    /// Whether the clock that stamps files has gone on since: two changes within one of its ticks bear the same stamp.
-    const fn is_settled(&self, now: i64) -> bool {
-        // A second is more than any file system's tick but that of FAT, whose stamps are even seconds.
-        const SETTLED: i64 = 3;
-        now - self.changed.0 >= SETTLED && now - self.modified.0 >= SETTLED
-    }
+/// Whether the clock that stamps files has gone on since: two changes within one of its ticks bear the same stamp.
+fn is_settled(stamp: Identity, now: i64) -> bool {
+    // A second is more than any file system's tick but that of FAT, whose stamps are even seconds.
+    const SETTLED: i128 = 3_000_000_000;
+    let now = i128::from(now) * 1_000_000_000;
+    now - stamp.ctime_ns >= SETTLED && now - stamp.mtime_ns >= SETTLED
 }
 
 /// Seconds since 1970, by the clock that stamps files.
@@ -134,12 +110,12 @@ pub(super) fn list(
     now: i64,
     bound: Bound<'_>,
 ) -> Result<Arc<Listing>, Unshown> {
-    let stamp = Stamp::of(&fstat(folder).map_err(Unshown::Unreadable)?);
+    let stamp = Stat::of(folder).map_err(Unshown::Unreadable)?.identity;
     if let Some(kept) = kept.filter(|kept| kept.settled && kept.stamp == stamp) {
         return Ok(kept);
     }
     // Asked before the entries are read: what changes meanwhile is not settled.
-    let settled = stamp.is_settled(now);
+    let settled = is_settled(stamp, now);
     let mut entries = Vec::new();
     for entry in Dir::read_from(folder).map_err(Unshown::Unreadable)? {
         let entry = entry.map_err(Unshown::Unreadable)?;
@@ -155,32 +131,26 @@ pub(super) fn list(
         if entries.len() % ASK_EVERY == ASK_EVERY - 1 && bound.stop.is_cancelled() {
             return Err(Unshown::Cancelled);
         }
-        let Some(kind) = kind_of(folder, name, entry.file_type())? else { continue };
+        let Some(kind) = kind_at(folder, name, entry.file_type())? else { continue };
         let Ok(text) = name.to_str() else {
             return Ok(Arc::new(Listing { stamp, settled, is_unnamed: true, entries: Vec::new() }));
         };
         let below = path.join(text);
-        let is_shown =
-            visible(&look.manifest, &look.name, &below, kind == EntryKind::Directory) != Visible::No && !look.hidden.holds(&below);
+        let is_shown = visible(&look.manifest, &look.name, &below, kind == Kind::Directory) != Visible::No && !look.hidden.holds(&below);
         entries.push(Entry { name: name.to_owned(), inode: entry.ino(), kind, is_shown });
     }
     Ok(Arc::new(Listing { stamp, settled, is_unnamed: false, entries }))
 }
 
 /// What an entry is; none where it has gone meanwhile.
-fn kind_of(folder: &OwnedFd, name: &CStr, told: FileType) -> Result<Option<EntryKind>, Unshown> {
-    let kind = match told {
-        // Some file systems do not tell in the listing.
-        FileType::Unknown => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(facts) => FileType::from_raw_mode(facts.st_mode),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(Unshown::Unreadable(errno)),
-        },
-        kind => kind,
-    };
-    Ok(Some(match kind {
-        FileType::Directory => EntryKind::Directory,
-        FileType::RegularFile => EntryKind::File,
-        _ => EntryKind::Other,
-    }))
+fn kind_at(folder: &OwnedFd, name: &CStr, file_type: FileType) -> Result<Option<Kind>, Unshown> {
+    if file_type != FileType::Unknown {
+        return Ok(Some(kind_of(file_type)));
+    }
+    // Some file systems do not tell in the listing.
+    match Stat::at(folder, name) {
+        Ok(seen) => Ok(Some(seen.kind)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(Unshown::Unreadable(errno)),
+    }
 }

@@ -8,16 +8,16 @@ use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use super::below::{self, Object};
+use super::files::{Hidden, Stat};
 use super::jail::Mask;
-use super::root::Hidden;
 use crate::manifest::Manifest;
-use crate::model::RelPath;
-use listing::{Bound, Entry, EntryKind, Kept, Listing, clock, list};
+use crate::model::{Kind, RelPath};
+use listing::{Bound, Entry, Kept, Listing, clock, list};
 
 /// Most entries of a root that are looked at; a larger tree is refused rather than half masked.
 pub(super) const MOST: usize = 1_000_000;
@@ -211,19 +211,19 @@ impl Walk<'_> {
             }
             shown += 1;
             match entry.kind {
-                EntryKind::Directory => {
+                Kind::Directory => {
                     let path = path_of(entry);
                     // Where all is open, only the way to what is the server's own has to be gone.
                     if !self.all_is_open || hidden.is_anywhere() || hidden.is_below(&path) {
                         waiting.push(path);
                     }
                 }
-                EntryKind::File if !self.all_is_open => {
+                Kind::File if !self.all_is_open => {
                     if let Some((object, names)) = names_of(opened, &entry.name)? {
                         self.found.linked.entry(object).or_insert((names, Vec::new())).1.push(path_of(entry).to_string());
                     }
                 }
-                EntryKind::File | EntryKind::Other => {}
+                _ => {}
             }
         }
         self.found.shown.insert(folder.to_string(), shown);
@@ -238,10 +238,11 @@ impl Found {
         let mut masked = self.masked;
         for (object, (names, paths)) in self.linked {
             // Asked once more: a name that was moved during the walk may have been counted twice.
-            let is_whole = names == paths.len() as u64
-                && paths
-                    .iter()
-                    .all(|path| below::look(root, path).is_ok_and(|now| below::object(&now) == object && count(now.st_nlink) == names));
+            let is_it = |path: &String| {
+                let seen = below::open(root, path, OFlags::PATH).and_then(Stat::of);
+                seen.is_ok_and(|seen| (seen.object(), seen.names) == (object, names))
+            };
+            let is_whole = names == paths.len() as u64 && paths.iter().all(is_it);
             if !is_whole {
                 masked.extend(paths);
             }
@@ -251,18 +252,10 @@ impl Found {
     }
 }
 
-/// A number of names, whose type differs between machines.
-fn count(names: impl Into<u64>) -> u64 {
-    names.into()
-}
-
 /// Which object a regular file is and how many names it has, where that is more than one.
 fn names_of(folder: &OwnedFd, name: &CStr) -> Result<Option<(Object, u64)>, Unshown> {
-    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(facts) => {
-            let is_linked = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink > 1;
-            Ok(is_linked.then(|| (below::object(&facts), count(facts.st_nlink))))
-        }
+    match Stat::at(folder, name) {
+        Ok(seen) => Ok((seen.kind == Kind::File && seen.names > 1).then(|| (seen.object(), seen.names))),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(Unshown::Unreadable(errno)),
     }

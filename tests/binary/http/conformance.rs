@@ -104,7 +104,7 @@ fn house(home: &Home) -> Arc<toolgate::house::House> {
     let manifest = manifest::parse(&text, tools::specs()).expect("the manifest of the tests reads well");
     let state = audit::StateDir::open(&home.state()).unwrap();
     let log = audit::Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
-    let roots = sandbox::root::Roots::open(&[], &[], Some(state.path())).unwrap();
+    let roots = sandbox::files::Roots::open(&[], &[], Some(state.path())).unwrap();
     let egress = sandbox::web::Egress::new(sandbox::web::Settings::default());
     let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::jail::Settings::default());
     let gate = gate::Gate::new(manifest, Arc::new(state)).unwrap();

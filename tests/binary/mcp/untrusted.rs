@@ -306,7 +306,7 @@ fn no_part_of_a_strangers_file_and_no_question_shows_a_secret() {
     let edit = |old: &str, new: &str| json!({"path": "project/app.conf", "edits": [{"old_text": old, "new_text": new}]});
     let refused = call(&mut server, "edit_file", &edit("id = ", "id = x"));
     assert_eq!(refused["result"]["structuredContent"]["code"], "masked_content", "nobody is asked: {refused}");
-    let asked = call(&mut server, "edit_file", &edit("id = [SECRET:aws-access-key]\nport = 1", "id = [SECRET:aws-access-key]\nport = 2"));
+    let asked = call(&mut server, "edit_file", &edit("port = 1", "port = 2"));
     assert_eq!(form(&asked), ["decision"], "{asked}");
     assert!(asked.to_string().contains("id = [SECRET:aws-access-key]") && !asked.to_string().contains("AKIA"), "{asked}");
     server.close();

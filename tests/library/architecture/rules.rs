@@ -212,7 +212,7 @@ fn counts(rule: fn(&Source) -> Vec<String>, cases: &[(&str, &str)]) -> Vec<usize
 fn a_floor_that_looks_up_is_found_however_it_is_written() {
     let bad = [
         ("gate/permit.rs", "use crate::sandbox::Sandbox;"),
-        ("gate/permit.rs", "use crate::{model::Code, sandbox::{self, root}};"),
+        ("gate/permit.rs", "use crate::{model::Code, sandbox::{self, files}};"),
         ("policy/judge.rs", "fn f() -> crate::audit::Entry { todo!() }"),
         ("policy/judge.rs", "use super::super::tools::schema;"),
         ("filter/mod.rs", "mod inner { use super::super::gate::Permit; }"),
@@ -258,7 +258,7 @@ fn a_crate_or_interface_out_of_its_place_is_found() {
         assert!(!out_of_place(&source("gate/x.rs", hidden)).is_empty(), "{hidden}");
     }
     let good = [
-        ("sandbox/root/mod.rs", "use std::fs::File; use nix::sched; use rustix::fs;"),
+        ("sandbox/files/mod.rs", "use std::fs::File; use nix::sched; use rustix::fs;"),
         ("policy/x.rs", "use std::net::{IpAddr, Ipv4Addr}; use std::collections::*;"),
         ("server/http.rs", "use rmcp::ServerHandler; use tokio::net::TcpListener;"),
         ("tools/x.rs", "#[cfg(test)] mod tests { use std::fs; }"),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::sandbox::root::{Place, Roots, Where};
+use crate::sandbox::files::{Place, Roots, Where};
 
 fn look(manifest: Manifest, roots: &Roots) -> Look {
     Look {

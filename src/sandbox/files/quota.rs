@@ -1,0 +1,144 @@
+//! Whether a root with a quota takes more: exactly, before anything of ours is written, and now and then while a program writes by itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::below::usage;
+use super::roots::{Root, Roots};
+use crate::manifest::Quota;
+use crate::model::{Bytes, Code, Failure, Target};
+
+/// Whether a root takes this much more.
+pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
+    let Some(quota) = root.quota else { return Ok(()) };
+    let most = most_entries(quota);
+    let (bytes, files) = usage(&*root.folder, most);
+    let files = files.saturating_add(more_files);
+    if fits(quota, bytes.saturating_add(more_bytes), files) {
+        return Ok(());
+    }
+    let has_files = quota.files.is_some() || files > most;
+    let bounds = [quota.bytes.map(|bytes| bytes.to_string()), has_files.then(|| format!("{most} files"))];
+    let bounds = bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    Err(full(format!("`{target}` does not fit: the root `{}` may hold {bounds}", target.root)))
+}
+
+fn fits(quota: Quota, bytes: u64, files: u64) -> bool {
+    bytes <= quota.bytes.unwrap_or(Bytes(u64::MAX)).0 && files <= most_entries(quota)
+}
+
+fn full(why: String) -> Failure {
+    Failure::new(Code::NoSpace, why).hint("delete what is not needed any more")
+}
+
+/// How many entries a root may have. Where its quota bounds bytes alone, that is as many as small files would be: an empty file takes room too,
+/// and each has to be looked at.
+fn most_entries(quota: Quota) -> u64 {
+    quota.files.or_else(|| quota.bytes.map(|bytes| (bytes.0 / SMALL_FILE).max(FEW_FILES))).unwrap_or(u64::MAX)
+}
+
+const SMALL_FILE: u64 = 1024;
+const FEW_FILES: u64 = 10_000;
+
+/// The looks at a root that take long, one at a time for all calls that use it.
+#[derive(Debug, Default)]
+pub(super) struct Looks(tokio::sync::Mutex<Option<Look>>);
+
+#[derive(Debug)]
+struct Look {
+    began: Instant,
+    ended: Instant,
+    fits: bool,
+}
+
+/// How new the answer of a look must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sandbox) enum When {
+    /// Of a look that begins now.
+    Now,
+    /// Of one that is not long ago: all looks at a root together take a tenth of one processor at most.
+    Lately,
+}
+
+impl Roots {
+    /// What stands against more in a root that holds more than its quota already. A large root is looked at on a thread of its own.
+    ///
+    /// # Errors
+    /// `no_space`, and as [`folder`](Self::folder).
+    pub(in crate::sandbox) async fn room(&self, session: &str, name: &str, when: When) -> Result<(), Failure> {
+        const IDLE: u32 = 9;
+        let root = self.find(session, name)?;
+        let Some(quota) = root.quota else { return Ok(()) };
+        let over = || full(format!("the root `{name}` holds more than its quota"));
+        let (bytes, files) = usage(&*root.folder, FEW.min(most_entries(quota)));
+        if files <= FEW {
+            return if fits(quota, bytes, files) { Ok(()) } else { Err(over()) };
+        }
+        let asked = Instant::now();
+        let mut last = root.looks.0.lock().await;
+        let is_enough = |look: &Look| {
+            let took = look.ended.saturating_duration_since(look.began);
+            look.began >= asked || when == When::Lately && look.ended.elapsed() < took * IDLE
+        };
+        if let Some(look) = last.as_ref().filter(|look| is_enough(look)) {
+            return if look.fits { Ok(()) } else { Err(over()) };
+        }
+        let (walked, began) = (Arc::clone(&root), Instant::now());
+        let walk = move || {
+            let (bytes, files) = usage(&*walked.folder, most_entries(quota));
+            fits(quota, bytes, files)
+        };
+        let fits = tokio::task::spawn_blocking(walk).await;
+        let fits = fits.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked at: {fault}")))?;
+        *last = Some(Look { began, ended: Instant::now(), fits });
+        if fits { Ok(()) } else { Err(over()) }
+    }
+}
+
+/// Entries that are looked at without leaving the thread, which takes about as long as another one needs to wake up.
+const FEW: u64 = 200;
+
+/// Longest time between two looks of [`When::Lately`] that calls on one root make themselves.
+pub(in crate::sandbox) const LOOK: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::super::roots::{Place, Where};
+    use super::*;
+    use crate::model::RelPath;
+
+    fn roots(state: &std::path::Path, bytes: u64) -> Roots {
+        let quota = Some(Quota { bytes: Some(Bytes(bytes)), files: None });
+        Roots::open(&[Place { name: "r".to_owned(), at: Where::Session, quota }], &[], Some(state)).unwrap()
+    }
+
+    fn fill(roots: &Roots, from: u64, to: u64) {
+        use rustix::fs::{Mode, OFlags, openat};
+        let folder = roots.folder("s", "r").unwrap();
+        for at in from..to {
+            openat(&*folder, at.to_string(), OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_root_is_looked_at_elsewhere_and_seldom_and_the_answer_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = roots(folder.path(), 1024);
+        fill(&roots, 0, FEW);
+        let root = roots.find("s", "r").unwrap();
+        assert_eq!(roots.room("s", "r", When::Now).await, Ok(()));
+        assert!(root.looks.0.lock().await.is_none(), "few entries need no other thread");
+        fill(&roots, FEW, FEW_FILES);
+        assert_eq!(roots.room("s", "r", When::Now).await, Ok(()));
+        let first = root.looks.0.lock().await.as_ref().unwrap().began;
+        // As if it had taken long.
+        root.looks.0.lock().await.as_mut().unwrap().ended = Instant::now() + Duration::from_mins(1);
+        fill(&roots, FEW_FILES, FEW_FILES + 1);
+        assert_eq!(roots.room("s", "r", When::Lately).await, Ok(()));
+        assert_eq!(root.looks.0.lock().await.as_ref().unwrap().began, first);
+        let full = roots.room("s", "r", When::Now).await.unwrap_err();
+        assert_eq!((full.0.code, full.0.message.as_str()), (Code::NoSpace, "the root `r` holds more than its quota"));
+        let refused = make_room(&root, &Target { root: "r".to_owned(), path: RelPath::ROOT }, 0, 0).unwrap_err();
+        assert!(refused.0.message.contains("1 KiB and 10000 files"), "{refused}");
+    }
+}
