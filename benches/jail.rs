@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::jail::{Jail, JailSpec, Settings, Status};
+use toolgate::sandbox::programs::{Jail, JailSpec, Settings, Status};
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

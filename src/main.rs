@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The jail is this very binary; it must be entered before a second thread exists.
-    if let Some(code) = toolgate::sandbox::jail::enter_if_asked() {
+    if let Some(code) = toolgate::sandbox::programs::enter_if_asked() {
         return code;
     }
     // So are the readers of hostile pages.

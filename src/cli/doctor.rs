@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::manifest::{Check, Manifest, Python};
 use crate::policy::program;
 use crate::sandbox::files;
-use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, Probe, Settings, too_few_files};
+use crate::sandbox::programs::{BACKENDS, Interpreter, Layer, Probe, Settings, too_few_files};
 
 /// The report of `toolgate doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -98,9 +98,12 @@ pub async fn examine(settings: &Settings) -> Report {
     };
     let mut best = None;
     for listed in BACKENDS {
-        let probe = (listed.make)(settings, &interpreter).probe().await;
+        let probe = listed.probe(settings.helper.clone(), &interpreter).await;
         // As the server chooses: the first of those that hold most.
-        if probe.usable && listed.is_wanted(&settings.backend) && best.is_none_or(|best| best < probe.strength()) {
+        if probe.usable
+            && (settings.backend == "auto" || settings.backend == listed.name)
+            && best.is_none_or(|best| best < probe.strength())
+        {
             best = Some(probe.strength());
             report.chosen = Some(listed.name.to_owned());
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::{Additions, ClientName, YesNo};
 use super::{doctor, install};
-use crate::sandbox::jail::Settings;
+use crate::sandbox::programs::Settings;
 use crate::{manifest, tools};
 
 /// The shipped manifest, every key with its comment; the answers change some of its lines.

@@ -26,7 +26,7 @@ use crate::model::{
 };
 use crate::policy::{Channels, Screened, State};
 use crate::sandbox::files::Roots;
-use crate::sandbox::jail::Settings;
+use crate::sandbox::programs::Settings;
 use crate::tools;
 
 /// What `check` looks at.

@@ -20,8 +20,8 @@ use super::run::{End, Fault};
 use super::setup::{self, Found};
 use crate::audit::StateDir;
 use crate::manifest::{Lock, Pinned};
-use crate::sandbox::jail::on_search_path;
 use crate::sandbox::processes;
+use crate::sandbox::programs::on_search_path;
 
 /// How far a sync may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

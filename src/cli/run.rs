@@ -23,7 +23,7 @@ use super::{
 use crate::audit::Filter;
 use crate::filter::escape;
 use crate::policy::program;
-use crate::sandbox::jail;
+use crate::sandbox::programs;
 use crate::server;
 use toolgate_pycheck::{Check, Rules, Verdict};
 
@@ -430,7 +430,7 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
     let backend = found.manifest.python.backend.clone();
-    let settings = jail::Settings { interpreter, unready, backend, ..jail::Settings::default() };
+    let settings = programs::Settings { interpreter, unready, backend, ..programs::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut report = runtime.block_on(doctor::examine(&settings));
     report.quotas = doctor::quotas(&found.manifest, &state);

@@ -16,7 +16,7 @@ use crate::house::House;
 use crate::manifest::{self, Fault, Manifest, Place};
 use crate::sandbox::files::{self, Roots, Where};
 use crate::sandbox::web::{self, Egress};
-use crate::sandbox::{Sandbox, jail};
+use crate::sandbox::{Sandbox, programs};
 use crate::server::http;
 use crate::tools;
 
@@ -224,14 +224,14 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let manifest = &found.manifest;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
     let environment::Environment { interpreter, unready } = environment::find(manifest, found.file.as_deref(), state.path());
-    let jail = jail::Settings {
+    let jail = programs::Settings {
         interpreter,
         unready,
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
-        sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
+        sessions: programs::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
         state: Some(Arc::clone(&state)),
-        ..jail::Settings::default()
+        ..programs::Settings::default()
     };
     let egress = Egress::new(web::Settings { max_connections: manifest.network.max_connections, ..web::Settings::default() });
     let log = Arc::new(log);

@@ -324,6 +324,8 @@ pub struct RunPython {
     pub timeout_s: Option<u64>,
     /// A cold interpreter that shares nothing with earlier calls.
     pub fresh: bool,
+    /// Whether the program came in a Markdown fence, which is no part of it.
+    pub fenced: bool,
 }
 
 /// What an action wants with one path.

@@ -58,7 +58,7 @@ pub(super) fn grant_target(capability: &Capability, action: &Action, url: Option
         (_, Remember::Off) => None,
         (Action::RunPython(_), Remember::Envelope) => Some("envelope".to_owned()),
         (Action::RunPython(run), Remember::Session) => {
-            let RunPython { code, session, stdin, timeout_s, fresh } = run;
+            let RunPython { code, session, stdin, timeout_s, fresh, fenced: _ } = run;
             let plain = session.is_none() && stdin.is_empty() && timeout_s.is_none() && !fresh;
             Some(exactly(code, plain, &json!({"session": session, "stdin": stdin, "timeout_s": timeout_s, "fresh": fresh})))
         }

@@ -2,16 +2,13 @@
 
 mod below;
 pub mod files;
-mod fonts;
-pub mod jail;
 mod pool;
 mod printed;
 pub mod processes;
-mod python;
+pub mod programs;
 pub mod reading;
 mod repeated;
 mod review;
-mod tick;
 mod view;
 pub mod web;
 
@@ -29,8 +26,7 @@ use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, O
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use files::Roots;
-use jail::Outcome;
-use python::Room;
+use programs::{Outcome, Room};
 use reading::{Job, Readers};
 use toolgate_page::Article;
 use web::{Denied, Egress, EgressRequest, Overflow, Page};
@@ -49,17 +45,17 @@ pub struct Sandbox {
     pub roots: Arc<Roots>,
     egress: Arc<Egress>,
     python: Room,
-    reviewers: jail::Commands,
+    reviewers: programs::Commands,
     readers: Readers,
 }
 
 impl Sandbox {
     /// A sandbox of opened roots, a way out, and a jail that is looked for when it is wanted.
-    pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
+    pub fn new(roots: Roots, egress: Egress, jail: programs::Settings) -> Self {
         let roots = Arc::new(roots);
         let egress = Arc::new(egress);
         let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
-        let reviewers = jail::Commands::new(&jail);
+        let reviewers = programs::Commands::new(&jail);
         Self { reviewers, python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
     }
 
@@ -172,8 +168,8 @@ impl Sandbox {
     }
 
     /// Interpreters by profile and what they do: `running`, `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
-    pub async fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
-        self.python.pool().await
+    pub fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.python.pool()
     }
 
     /// The web requests of a caller since this server started.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::jail::{Chunk, Stream};
+use super::programs::{Chunk, Stream};
 use crate::filter::{Settings, glimpse};
 use crate::model::Stage;
 

@@ -2,8 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::jail::NoRun;
-use super::python::failed;
+use super::programs::NoRun;
+use super::programs::failed;
 use crate::model::{Code, Failure};
 
 /// How often a call is made whose roots changed between the look at them and their mount.

@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Sandbox;
-use super::jail::{Bounds, Status};
+use super::programs::{Bounds, Status};
 use crate::gate::Reviewers;
 use crate::manifest::Reviewer;
 

@@ -136,7 +136,7 @@ impl Metrics {
             &mut page,
             "toolgate_python_pool",
             "gauge",
-            "Interpreters, by the profile they serve and what they do; `empty` are jails without one, `waiting` are calls for one.",
+            "Interpreters, by the profile they serve and what they do: `running`, `ready` (they wait for a call), `building`, `kept` (sessions).",
         );
         for ((profile, state), count) in &now.python {
             let _ = writeln!(page, "toolgate_python_pool{{profile=\"{}\",state=\"{state}\"}} {count}", label(profile));

@@ -10,7 +10,7 @@ use crate::filter::escape_line;
 use crate::gate::Permit;
 use crate::model::{self, Action, Block, Code, Failure, Field, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::jail::{Outcome, Status};
+use crate::sandbox::programs::{Outcome, Status};
 use crate::tool::{Card, Stage, Tool};
 
 /// `run_python`
@@ -82,17 +82,34 @@ impl Tool for RunPython {
             let why = "`fresh` starts a cold interpreter, and this `session` is one that runs already, with its variables";
             return Err(Refusal::new(Code::ArgumentInvalid, why).hint("leave one of the two out, or give `session: \"new\"` with `fresh`"));
         }
-        Ok(Action::RunPython(model::RunPython { code, session, stdin, timeout_s, fresh }))
+        let within = without_fence(&code);
+        let fenced = within.is_some();
+        let code = within.unwrap_or(code);
+        Ok(Action::RunPython(model::RunPython { code, session, stdin, timeout_s, fresh, fenced }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             let permit = permit.narrow::<model::RunPython>()?;
-            let is_new = permit.action().session.as_deref() == Some("new");
+            let (is_new, fenced) = (permit.action().session.as_deref() == Some("new"), permit.action().fenced);
             let outcome = sandbox.run_python(permit, &stage).await?;
-            Ok(answer(&outcome, is_new))
+            let mut output = answer(&outcome, is_new);
+            if fenced {
+                output.blocks.push(Block::text("[the program ran without the Markdown fence around it]".to_owned(), Origin::Own));
+            }
+            Ok(output)
         })
     }
+}
+
+/// The program inside a Markdown fence, where the whole text is one: no program of Python begins with three backticks.
+fn without_fence(code: &str) -> Option<String> {
+    let (first, rest) = code.trim().split_once('\n')?;
+    let language = first.trim_start_matches('`');
+    let fence = first.strip_suffix(language).filter(|fence| fence.len() >= 3)?;
+    let (program, last) = rest.rsplit_once('\n')?;
+    let is_python = ["", "python", "python3", "py"].contains(&language.trim().to_ascii_lowercase().as_str());
+    (is_python && last.trim_end() == fence).then(|| format!("{program}\n"))
 }
 
 /// The answer. `is_new`: its session begins with this call.
@@ -100,7 +117,7 @@ fn answer(outcome: &Outcome, is_new: bool) -> Output {
     let mut output = Output {
         is_error: outcome.status != Status::Ok,
         code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
-        cpu_ms: outcome.usage.cpu_ms.saturating_add(outcome.arrears_ms),
+        cpu_ms: outcome.usage.cpu_ms,
         notes: outcome.events.clone(),
         bytes_written: outcome.bytes_written,
         ..Output::default()
@@ -250,7 +267,7 @@ fn text(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::jail::{Isolation, LeftFile, Usage};
+    use crate::sandbox::programs::{Isolation, LeftFile, Usage};
 
     #[test]
     fn every_program_that_failed_has_a_code_and_no_other_has() {
@@ -259,6 +276,16 @@ mod tests {
             let code = output.structured.unwrap().into_iter().find(|(name, _)| *name == "code").map(|(_, value)| value);
             let expected = (status != Status::Ok).then(|| Field::Fact("program_failed".into()));
             assert_eq!((code, output.is_error), (expected, status != Status::Ok), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_in_a_markdown_fence_is_taken_out_of_it_and_nothing_else_is() {
+        for fenced in ["```python\nprint(1)\n```", "\n```\r\nprint(1)\n```\n", "````Py\nprint(1)\n````"] {
+            assert_eq!(without_fence(fenced).as_deref(), Some("print(1)\n"), "{fenced}");
+        }
+        for other in ["print(1)", "```bash\nls\n```", "```python\nprint(1)", "'''\na\n'''", "```\n```"] {
+            assert_eq!(without_fence(other), None, "{other}");
         }
     }
 
@@ -313,7 +340,6 @@ mod tests {
             session: None,
             isolation: Isolation { backend: "native".to_owned(), layers: std::collections::BTreeMap::new() },
             network: Vec::new(),
-            arrears_ms: 0,
             pictures: Vec::new(),
             unshown: 0,
             events: Vec::new(),

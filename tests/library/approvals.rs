@@ -18,7 +18,7 @@ use toolgate::model::{
     Action, Caller, Channel, ClientLabel, Failure, Output, Progress, Question, Refusal, Repeat, Stage, ToolCall, ToolSpec,
 };
 use toolgate::sandbox::files::{Place, Roots, Where};
-use toolgate::sandbox::{Sandbox, jail, web};
+use toolgate::sandbox::{Sandbox, programs, web};
 use toolgate::tool::{Card, Tool};
 use toolgate::{calls, manifest, tools};
 
@@ -89,7 +89,7 @@ impl Site {
         let log = Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
         let place = Place { name: "project".to_owned(), at: Where::Folder(self.folder.path().join("project")), quota: None };
         let roots = Roots::open(&[place], &[], Some(state.path())).unwrap();
-        let sandbox = Sandbox::new(roots, web::Egress::new(web::Settings::default()), jail::Settings::default());
+        let sandbox = Sandbox::new(roots, web::Egress::new(web::Settings::default()), programs::Settings::default());
         let gate = Gate::with_ticks(manifest, Arc::new(state), self.hands.ticks()).unwrap();
         House::new(Arc::new(log), gate, sandbox, tools)
     }
@@ -298,9 +298,12 @@ async fn twins(site: &Site, decisions: &[&str]) -> ([String; 2], usize) {
         while client.came.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
         }
-        for _ in decisions {
+        for number in 1..=decisions.len() {
+            // A word for a question that is not put yet would be one with the word before it.
+            while client.asked.load(Ordering::SeqCst) < number {
+                tokio::task::yield_now().await;
+            }
             client.may_answer.notify_one();
-            tokio::task::yield_now().await;
         }
     };
     let (one, two, ()) = tokio::join!(one, two, person);

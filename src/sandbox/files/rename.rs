@@ -19,7 +19,6 @@ use super::transfer::Transfer;
 use super::write::place;
 use crate::gate::Permit;
 use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, Target};
-use crate::sandbox::tick;
 
 /// What was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +79,6 @@ impl Roots {
             Err(Errno::EXIST) => return Err(changed(&to.target)),
             Err(errno) => return Err(fault(errno, &from.target, "moved")),
         }
-        tick::touched();
         for (root, folder) in [(&old_root, old_folder), (&new_root, &new_folder)] {
             if !root.scratch {
                 // The move has happened; that it is not on disk yet is no reason to report it as failed.

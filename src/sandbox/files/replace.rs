@@ -12,7 +12,6 @@ use super::resolve::open_folder;
 use super::stat::Stat;
 use super::temporary::temporary_name;
 use crate::model::{Identity, Kind, PathFact};
-use crate::sandbox::tick;
 
 /// Why a content was not put in place. Nothing was changed then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +106,6 @@ impl<'a> Prepared<'a> {
             rename_to_new(folder, &own, folder, name).map_err(taken)?;
         }
         self.temporary = None;
-        tick::touched();
         Ok(Stat::of(&self.file)?.identity)
     }
 }

@@ -21,7 +21,7 @@ use super::READER_ARGUMENT;
 use super::nursery::NO_WALLS;
 use super::wire::{Answer, ENDED, Job, MOST_ANSWER, UNWALLED, head};
 use crate::model::{Code, Failure};
-use crate::sandbox::jail::order;
+use toolgate_jail::primitives;
 use toolgate_page::{Article, join_page};
 
 /// What is the same for all readers of a server.
@@ -152,7 +152,7 @@ impl Readers {
         let (ours, theirs) = Pair::pair()?;
         ours.set_nonblocking(true)?;
         let busy = self.with_nursery(|nursery| {
-            order::send(nursery.orders.as_fd(), &(), &[theirs.as_fd()])?;
+            primitives::send(nursery.orders.as_fd(), &[theirs.as_fd()])?;
             Ok(Arc::clone(&nursery.busy))
         })?;
         Ok((UnixStream::from_std(ours)?, busy))
@@ -176,7 +176,7 @@ impl Readers {
     }
 
     fn start(&self) -> io::Result<Nursery> {
-        let (orders, theirs) = order::channel().map_err(io::Error::other)?;
+        let (orders, theirs) = primitives::channel()?;
         // Four bytes a page never fill it; a nursery that hears nothing any more must not hold the server up.
         rustix::io::ioctl_fionbio(&orders, true)?;
         let mut command = Command::new(&self.settings.helper);

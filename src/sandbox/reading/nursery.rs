@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::wire::{ENDED, UNWALLED};
 use super::{walls, worker};
-use crate::sandbox::jail;
+use toolgate_jail::primitives as jail;
 use toolgate_page::{Options, read_html};
 
 /// How a nursery ends that could not put up its walls: it has forked nothing.
@@ -30,7 +30,7 @@ struct Ward {
 
 /// Forks a reader for every channel that comes over standard input, until its other end is closed.
 pub(super) fn serve() -> ExitCode {
-    if jail::close_inherited().is_err() || walls::enclose().is_err() {
+    if jail::close_from(3).is_err() || walls::enclose().is_err() {
         return ExitCode::from(NO_WALLS);
     }
     // A parser's last words are of no use to anybody, and hostile.
@@ -54,8 +54,8 @@ pub(super) fn serve() -> ExitCode {
         if !call {
             continue;
         }
-        match jail::order::receive_now::<()>(rustix::stdio::stdin()) {
-            Ok(Some(((), channels))) => {
+        match jail::receive(rustix::stdio::stdin()) {
+            Ok(Some(channels)) => {
                 let Some(channel) = channels.into_iter().next() else { continue };
                 match jail::fork_alone() {
                     Ok(Some(reader)) => wards.push(Ward { reader, channel: Some(channel) }),

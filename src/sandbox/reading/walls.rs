@@ -21,7 +21,7 @@ const NURSERY_FILES: u64 = 256;
 /// # Errors
 /// The text of what went wrong.
 pub(super) fn enclose() -> Result<(), String> {
-    crate::sandbox::jail::give_up_privileges()?;
+    toolgate_jail::primitives::give_up_privileges()?;
     // Where the kernel has no Landlock the filter below, which knows no call that opens anything, holds alone.
     let abi = ABI::V6;
     let _ = Ruleset::default()

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::below::{self, Object};
 use super::files::{Hidden, Stat};
-use super::jail::Mask;
+use super::programs::Cover;
 use crate::manifest::Manifest;
 use crate::model::{Kind, RelPath};
 use listing::{Bound, Entry, Kept, Listing, clock, list};
@@ -45,7 +45,7 @@ pub(super) enum Unshown {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct View {
     /// What is masked, each with the object that it was; below a masked folder nothing more is listed.
-    pub(super) masked: Vec<Mask>,
+    pub(super) masked: Vec<Cover>,
     /// Folders that are masked whole only because something in them cannot be masked by itself: too much, or a name that is not UTF-8.
     pub(super) left_out: Vec<String>,
 }
@@ -139,9 +139,9 @@ impl Look {
     }
 
     /// The mask over what lies at a path by now; none where nothing does.
-    fn mask(&self, path: String) -> Result<Option<Mask>, Unshown> {
+    fn mask(&self, path: String) -> Result<Option<Cover>, Unshown> {
         match below::look(&self.root, &path) {
-            Ok(facts) => Ok(Some(Mask { path, object: Some(below::object(&facts)) })),
+            Ok(facts) => Ok(Some(Cover { path, object: Some(below::object(&facts)) })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(Unshown::Unreadable(errno)),
         }

@@ -55,7 +55,7 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
     let log = endpoint.house.log();
     let now = Now {
         operator: waiting_for_operators(&endpoint.house).await,
-        python: endpoint.house.sandbox().python_pool().await,
+        python: endpoint.house.sandbox().python_pool(),
         sessions: endpoint.sessions.len() + endpoint.streams.len(),
         audit_lag: log.lag(),
         healthy: log.healthy(),

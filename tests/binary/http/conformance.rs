@@ -106,7 +106,7 @@ fn house(home: &Home) -> Arc<toolgate::house::House> {
     let log = audit::Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
     let roots = sandbox::files::Roots::open(&[], &[], Some(state.path())).unwrap();
     let egress = sandbox::web::Egress::new(sandbox::web::Settings::default());
-    let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::jail::Settings::default());
+    let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::programs::Settings::default());
     let gate = gate::Gate::new(manifest, Arc::new(state)).unwrap();
     Arc::new(toolgate::house::House::new(Arc::new(log), gate, sandbox, tools::all()))
 }

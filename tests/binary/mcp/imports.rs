@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::mcp::home::{Home, Policy};
-use crate::mcp::server::{Server, code, went_well};
+use crate::mcp::server::{Server, code, until, went_well};
 
 /// A house whose programs see the project with some modules in it; `check` is the manifest's, and `more` stands below `[python]`.
 fn home(check: &str, more: &str) -> Home {
@@ -101,6 +101,9 @@ fn names_are_looked_for_with_each_call_also_of_a_session_and_nothing_is_written_
     assert_eq!(answer["result"]["structuredContent"]["stdout"], "1\n", "{answer}");
     let own = "open('own.py', 'w').write('OWN = 2')";
     assert!(went_well(&later(json!({"code": own, "session": handle}))));
+    // What changed within the tick of the clock of files in which a call begins counts as its own.
+    let ended = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    until("the next tick", || rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse) > ended);
     let answer = later(json!({"code": "import own\nprint(own.OWN)", "session": handle}));
     assert_eq!(answer["result"]["structuredContent"]["stdout"], "2\n", "{answer}");
     assert!(answer["result"]["structuredContent"].get("files").is_none_or(|files| files == &json!([])), "{answer}");

@@ -77,27 +77,6 @@ fn files_a_program_leaves_come_back_with_size_digest_and_type() {
 }
 
 #[test]
-fn the_files_of_one_call_are_not_taken_for_those_of_the_next() {
-    let (home, mut server) = served();
-    // Many in a row: the clock that files are stamped with ticks slower than such programs run.
-    for round in 0..40 {
-        let code = format!("open('{round}.txt', 'w').write('text')\nif {round}: open('0.txt', 'a').write('more')\nNone");
-        let left = server.call("run_python", &json!({"code": code}));
-        let mut paths: Vec<String> = vec![format!("work/{round}.txt")];
-        if round > 0 {
-            paths.insert(0, "work/0.txt".to_owned());
-        }
-        let told: Vec<&str> = facts(&left)["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
-        assert_eq!(told, paths, "{left}");
-        let written = server.call("write_file", &json!({"path": "work/tool.txt", "content": round.to_string()}));
-        assert_eq!(written["result"]["isError"], json!(false), "{written}");
-        let none = server.call("run_python", &json!({"code": "None"}));
-        assert_eq!(facts(&none)["files"], json!([]), "{none}");
-    }
-    drop(home);
-}
-
-#[test]
 fn long_output_keeps_its_beginning_and_its_end() {
     let (_home, mut server) = served();
     let code = "import sys\nfor stream in (sys.stdout, sys.stderr):\n    print('begin', 'x' * 300_000, 'end', file=stream)";
@@ -298,24 +277,13 @@ fn a_note_of_a_running_program_masks_its_secrets() {
 }
 
 #[test]
-fn a_limit_that_a_program_only_claims_is_none_and_one_that_it_hits_is() {
+fn a_limit_that_a_program_hits_is_named_and_a_signal_that_it_sends_itself_is_none() {
     let (_home, mut server) = served();
     for (code, status, limit) in [
-        ("raise MemoryError", "exception", Value::Null),
-        ("raise OSError(28, 'full')", "exception", Value::Null),
-        ("raise OSError(24, 'many')", "exception", Value::Null),
-        ("def g():\n    yield\nnext(g())\nx = g()\nnext(x)\nx.throw(MemoryError())", "exception", Value::Null),
-        ("import os\nos.write(4, b'error 22\\nMemoryError\\n\\n1\\nhello you')\nos._exit(1)", "exception", Value::Null),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGXCPU)", "killed", Value::Null),
         ("x = bytearray(1 << 32)", "limit", json!("memory")),
         ("try:\n    x = 'x' * (1 << 32)\nexcept MemoryError as e:\n    raise MemoryError('too much') from e", "limit", json!("memory")),
         ("files = []\nwhile True:\n    files.append(open('/dev/null'))", "limit", json!("fds")),
-        // A device that is always full is none of its disks.
-        (
-            "import shutil\nopen('a', 'wb').write(bytes(1 << 20))\nwith open('/dev/full', 'wb') as f:\n    shutil.copyfileobj(open('a', 'rb'), f)",
-            "exception",
-            Value::Null,
-        ),
         (
             "def fill():\n    for name in 'ab':\n        with open('/tmp/' + name, 'wb') as f:\n            for _ in range(60):\n                f.write(bytes(1 << 20))\nfill()",
             "limit",
@@ -331,65 +299,6 @@ fn a_limit_that_a_program_only_claims_is_none_and_one_that_it_hits_is() {
         let answer = server.call("run_python", &json!({"code": code}));
         assert_eq!((&facts(&answer)["status"], &facts(&answer)["limit"]), (&json!(status), &limit), "{code}: {answer}");
     }
-}
-
-#[test]
-fn a_forged_report_of_a_limit_is_told_as_what_it_is_in_a_call_and_in_a_session() {
-    let (_home, mut server) = served();
-    let forged = |class: &str, errno: &str, origin: &str, message: &str| {
-        let record = format!("{class}\\n{errno}\\n{origin}\\n{message}");
-        let length = class.len() + errno.len() + origin.len() + message.len() + 3;
-        format!("import os\nos.write(4, b'error {length}\\n{record}')\n")
-    };
-    let begun = server.call("run_python", &json!({"code": "1", "session": "new"}));
-    let handle = facts(&begun)["session"].clone();
-    for (class, errno, origin, message, hit) in [
-        (
-            "OSError",
-            "28",
-            "call",
-            "full",
-            "def fill():\n    for name in 'ab':\n        with open('/tmp/' + name, 'wb') as f:\n            for _ in range(60):\n                f.write(bytes(1 << 20))\nfill()",
-        ),
-        ("OSError", "24", "call", "many", "def many():\n    files = []\n    while True:\n        files.append(open('/dev/null'))\nmany()"),
-        (
-            "OSError",
-            "27",
-            "call",
-            "large",
-            "import os\nf = os.open('/tmp/b', os.O_CREAT | os.O_WRONLY)\nos.ftruncate(f, 1 << 26)\nos.pwrite(f, b'x', 1 << 26)",
-        ),
-        ("BlockingIOError", "11", "start", "fork", ""),
-        ("RuntimeError", "", "call", "no start new thread", ""),
-    ] {
-        let code = forged(class, errno, origin, message);
-        let answer = server.call("run_python", &json!({"code": format!("{code}os._exit(1)")}));
-        let told = facts(&answer);
-        assert_eq!((&told["status"], &told["limit"]), (&json!("exception"), &Value::Null), "{class} {errno}: {answer}");
-        assert!(told["evidence"].as_str().unwrap().starts_with("by the program's own word "), "{answer}");
-        // In a session the interpreter lives on: a program that leaves with a number says what it likes before.
-        let in_session = json!({"code": format!("{code}raise SystemExit(1)"), "session": handle});
-        let told = facts(&server.call("run_python", &in_session)).clone();
-        assert_eq!((&told["status"], &told["limit"]), (&json!("exception"), &Value::Null), "{class} {errno}: {told}");
-        if !hit.is_empty() {
-            for arguments in [json!({"code": hit}), json!({"code": hit, "session": handle})] {
-                let answer = server.call("run_python", &arguments);
-                let told = facts(&answer);
-                assert_eq!(told["status"], "limit", "{hit}: {answer}");
-                assert!(!told["evidence"].as_str().unwrap().contains("own word"), "{answer}");
-            }
-            // What the session holds would bear out what it forges next.
-            let tidy = "import os\nfor p in os.listdir('/tmp'): os.remove('/tmp/' + p)";
-            server.call("run_python", &json!({"code": tidy, "session": handle}));
-        }
-    }
-    let code = forged("MemoryError", "", "call", "") + "os._exit(1)";
-    let answer = server.call("run_python", &json!({"code": code}));
-    assert!(facts(&answer)["evidence"].as_str().unwrap().starts_with("by the program's own word "), "{answer}");
-    let slow = "x = []\nwhile True:\n    x.append(bytes(1 << 20))";
-    let answer = server.call("run_python", &json!({"code": slow}));
-    assert_eq!(facts(&answer)["limit"], "memory", "{answer}");
-    assert!(!facts(&answer)["evidence"].as_str().unwrap().contains("own word"), "{answer}");
 }
 
 #[test]
@@ -412,7 +321,7 @@ fn where_a_server_may_open_too_few_files_that_is_named_in_the_refusal_and_by_the
 }
 
 #[test]
-fn a_bound_that_the_server_was_started_under_is_quoted_as_it_is_and_named() {
+fn a_bound_that_the_server_was_started_under_is_quoted_as_it_is() {
     let home = open_home("");
     let (file, manifest) = (home.path("many.py"), home.manifest());
     let told = |ulimit: &str, program: &str| {
@@ -427,11 +336,7 @@ fn a_bound_that_the_server_was_started_under_is_quoted_as_it_is_and_named() {
         answer["evidence"].as_str().unwrap_or_default().to_owned()
     };
     let many = "files = []\nwhile True:\n    files.append(open('/dev/null'))";
-    let evidence = told("-n 100", many);
-    assert!(
-        evidence.contains("under a bound of 100 (less than the 256 of the manifest: the server was started under `ulimit -n`)"),
-        "{evidence}"
-    );
+    assert_eq!(told("-n 100", many), "no more could be opened under a bound of 100 open files");
     assert_eq!(told("-n 1000", many), "no more could be opened under a bound of 256 open files");
 }
 

@@ -1,10 +1,10 @@
 //! What the kernel counts by users of the host: one program uses it up, and another still has its own.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot be set up fails loudly, and says what it did not run")]
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Limit, Outcome, Status};
+use toolgate::sandbox::programs::{BACKENDS, JailRoot, JailSpec, Limit, Outcome, Status};
 
 use super::harness::{World, open};
 
@@ -128,37 +128,6 @@ fn files_of_a_root_belong_to_the_server_whichever_program_made_them_and_the_next
     }
 }
 
-/// A file system that shows no owner as another; it goes when the test ends.
-struct Mounted(tempfile::TempDir);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
-}
-
-#[test]
-fn where_no_owner_can_be_shown_as_another_all_programs_are_one_user_and_change_what_each_other_made() {
-    let folder = Mounted(tempfile::tempdir().unwrap());
-    let mount = Command::new("mount").args(["-t", "ramfs", "none"]).arg(folder.0.path()).output();
-    if !mount.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no file system can be mounted here by this user; run it as root");
-        return;
-    }
-    let world = World::new();
-    std::fs::set_permissions(folder.0.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    let owners = [false, true, false].map(|fresh| changed_by_the_next(&world, folder.0.path(), fresh));
-    assert_eq!(owners, [owners[0]; 3]);
-    // Given to that user, as the refusal says.
-    std::os::unix::fs::chown(folder.0.path(), Some(owners[0]), Some(owners[0])).unwrap();
-    std::fs::set_permissions(folder.0.path(), PermissionsExt::from_mode(0o700)).unwrap();
-    assert_eq!([false, true, false].map(|fresh| changed_by_the_next(&world, folder.0.path(), fresh)), owners);
-    let mut spec = world.spec("print(1)");
-    spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder.0.path()), writable: true, masked: Vec::new(), quota: None });
-    let outcome = world.run(&spec).unwrap();
-    assert!(outcome.isolation.layers["own_user"].starts_with("partial: "), "{outcome:?}");
-}
-
 /// Plays this test again as root of a user namespace in which root alone is mapped.
 fn alone(name: &str) -> bool {
     const PLAYED: &str = "TEST_ALONE";
@@ -200,23 +169,18 @@ fn root_of_a_namespace_of_its_own_that_root_made_runs_programs_and_says_that_the
 }
 
 #[test]
-fn the_quota_of_one_root_bounds_no_other_and_the_files_of_all_are_listed() {
+fn the_files_of_all_roots_are_listed() {
     let world = World::new();
     let kept = tempfile::tempdir().unwrap();
     std::fs::set_permissions(kept.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    // Longer than until the first look of the jail at what lies in a root.
-    let run = |root: &str, stays: f32| {
+    let run = |root: &str| {
         let mut spec = world.spec(&format!(
-            "import time\nfor part in range(2):\n    open(f'/roots/{root}/part {{part}}', 'wb').write(bytes(25 << 20))\nopen('own', 'w').close()\ntime.sleep({stays})"
+            "for part in range(2):\n    open(f'/roots/{root}/part {{part}}', 'wb').write(bytes(25 << 20))\nopen('own', 'w').close()"
         ));
-        spec.roots[0].quota = Some(1 << 20);
         spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(kept.path()), writable: true, masked: Vec::new(), quota: None });
         world.run(&spec).unwrap()
     };
-    let free = run("kept", 2.5);
+    let free = run("kept");
     let listed: Vec<&str> = free.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!((free.status, listed), (Status::Ok, vec!["work/own", "kept/part 0", "kept/part 1"]), "{free:?}");
-    let bounded = run("work", 50.0);
-    assert_eq!((bounded.status, bounded.limit), (Status::Limit, Some(Limit::Disk)), "{bounded:?}");
-    assert!(bounded.evidence.as_deref().is_some_and(|evidence| evidence.contains("whose quota is 1048576 bytes")), "{bounded:?}");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::calls::wait_until;
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Mask, NoRun, Outcome, SessionBounds, Settings, Status};
+use toolgate::sandbox::programs::{Cover, Jail, JailRoot, JailSpec, Layer, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
 
 /// What must come of a program.
 pub(crate) enum Expect {
@@ -70,11 +70,13 @@ pub(crate) struct World {
     pub(crate) shelf: tempfile::TempDir,
     /// A folder that every user may read and write, and no program sees.
     pub(crate) canary: tempfile::TempDir,
+    /// Listens in the folder that programs may read.
+    _socket: std::os::unix::net::UnixListener,
 }
 
 /// A mask over whatever lies at a path.
-pub(crate) fn mask(path: impl Into<String>) -> Mask {
-    Mask { path: path.into(), object: None }
+pub(crate) fn mask(path: impl Into<String>) -> Cover {
+    Cover { path: path.into(), object: None }
 }
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_toolgate");
@@ -88,12 +90,6 @@ impl World {
     pub(crate) fn with_sessions(sessions: SessionBounds) -> Self {
         let named = std::env::var("TEST_BACKEND").unwrap_or_else(|_| "auto".to_owned());
         Self::made(&named, Settings { interpreter: interpreter(), sessions, ..Settings::default() }).unwrap()
-    }
-
-    /// The strongest backend over another interpreter, whose waiting one imports these modules.
-    pub(crate) fn over(interpreter: PathBuf, preload: &[&str]) -> Self {
-        let preload = preload.iter().map(|&name| name.to_owned()).collect();
-        Self::made("auto", Settings { interpreter, preload, ..Settings::default() }).unwrap()
     }
 
     /// One backend by its name. As root the folders are open to all and the interpreter is the system's: only `native` shows other things to
@@ -118,13 +114,15 @@ impl World {
         std::fs::create_dir(shelf.path().join("keys")).unwrap();
         std::fs::write(shelf.path().join("keys/id.pem"), "secret").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", shelf.path().join("link")).unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(shelf.path().join("host.sock")).unwrap();
+        std::fs::set_permissions(shelf.path().join("host.sock"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
         // Open to every user of the host: only a wall keeps a program from it.
         std::fs::write(canary.path().join("canary"), "alive").unwrap();
         std::fs::write(canary.path().join("tool"), "#!/bin/sh\nexit 0\n").unwrap();
         for (name, mode) in [("canary", 0o666), ("tool", 0o777), (".", 0o777)] {
             std::fs::set_permissions(canary.path().join(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
         }
-        Ok(Self { runtime, jail, work, shelf, canary })
+        Ok(Self { runtime, jail, work, shelf, canary, _socket: socket })
     }
 
     pub(crate) fn backend(&self) -> &'static str {
@@ -195,17 +193,23 @@ impl World {
         if self.backend() != "native" {
             return;
         }
-        let spec = JailSpec { program: "print('_zygote' in open('/proc/self/cmdline').read())".to_owned(), ..spec.clone() };
-        let mut served = 0;
-        wait_until("jails that wait", || {
-            served = if self.run(&spec).is_ok_and(|outcome| outcome.stdout == "True\n") { served + 1 } else { 0 };
-            served == 5
-        });
+        self.runtime.block_on(self.jail.prepare(spec)).unwrap();
+        wait_until("an interpreter that waits", || self.waiting() == (1, 0));
+    }
+
+    /// How many interpreters wait, and how many are being started for that.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        self.jail.waiting().into_iter().fold((0, 0), |(ready, starting), kind| (ready + kind.1, starting + kind.2))
+    }
+
+    /// What the backend holds here.
+    pub(crate) fn probe(&self) -> &toolgate::sandbox::programs::Probe {
+        self.jail.probe()
     }
 
     /// What a layer is here.
     pub(crate) fn layer(&self, name: &str) -> &str {
-        self.jail.probe().layers.get(name).map_or("off", String::as_str)
+        self.probe().layers.get(name).map_or("off", String::as_str)
     }
 
     pub(crate) fn holds(&self, wall: Wall) -> bool {

@@ -13,7 +13,7 @@ pub(crate) mod views;
 pub(crate) mod writes;
 
 use harness::World;
-use toolgate::sandbox::jail::BACKENDS;
+use toolgate::sandbox::programs::BACKENDS;
 
 #[test]
 fn every_attack_fails_and_its_ordinary_counterpart_works() {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, statat};
-use toolgate::sandbox::jail::{BACKENDS, JailSpec, NoRun, Outcome, Status};
+use toolgate::sandbox::programs::{BACKENDS, JailSpec, NoRun, Outcome, Status};
 
 use super::calls::wait_until;
 use super::harness::{World, mask};

@@ -33,7 +33,7 @@ use super::Egress;
 use super::connections::{ConnectionLog, Contact, Scribe};
 use crate::model::Bytes;
 use crate::policy::network::NetworkRules;
-use crate::sandbox::jail::Network;
+use crate::sandbox::programs::Network;
 use answer::Body;
 use tunnel::Tunnel;
 

@@ -77,3 +77,42 @@ pub(super) fn answers() -> Vec<Row> {
         ),
     ]
 }
+
+/// Programs as people write them.
+pub(super) fn ordinary() -> Vec<Row> {
+    vec![
+        behind(
+            Wall::Layer("net_namespace"),
+            row(
+                "workers that start anew find the functions of the program",
+                "from concurrent.futures import ProcessPoolExecutor\nfrom multiprocessing import get_context\ndef f(x): return x * x\nif __name__ == '__main__':\n    for how in ('spawn', 'forkserver'):\n        with ProcessPoolExecutor(2, mp_context=get_context(how)) as p:\n            print(list(p.map(f, [1, 2, 3])))",
+                Out("[1, 4, 9]\n[1, 4, 9]"),
+                "from multiprocessing import Manager\nwith Manager() as m:\n    d = m.dict(a=1)\n    print(dict(d))",
+                Out("{'a': 1}"),
+            ),
+        ),
+        row(
+            "a program may await at its top level",
+            "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 5\nx = await f()\nprint(x)\nawait f()",
+            Out("5\n5"),
+            "import asyncio\nasync def f():\n    return 7\nprint(await f())",
+            Out("7"),
+        ),
+        row(
+            "an exception of an awaited call is shown from the program on",
+            "async def f():\n    raise ValueError('bad')\nawait f()",
+            Raises(
+                "Traceback (most recent call last):\n  File \"<program>\", line 3, in <module>\n    await f()\n  File \"<program>\", line 2, in f",
+            ),
+            "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f))",
+            Out("def f():\n    return 1"),
+        ),
+        row(
+            "the locale of the environment can be set",
+            "import locale\nprint(locale.setlocale(locale.LC_ALL, '') != 'C')",
+            Out("True"),
+            "import os\nprint(os.environ['LANG'])",
+            Out("C.UTF-8"),
+        ),
+    ]
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use toolgate::sandbox::jail::Limit;
+use toolgate::sandbox::programs::Limit;
 
 use super::{behind, row, with};
 use crate::backends::harness::Expect::{Dies, Has, Hits, Out, Raises};

@@ -10,7 +10,7 @@ mod processes;
 mod shared;
 mod traces;
 
-use toolgate::sandbox::jail::JailSpec;
+use toolgate::sandbox::programs::JailSpec;
 
 use super::harness::{Expect, Row, Wall};
 
@@ -43,6 +43,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(kernel::kernel());
     rows.extend(limits::limits());
     rows.extend(answers::answers());
+    rows.extend(answers::ordinary());
     rows.extend(traces::traces());
     rows
 }

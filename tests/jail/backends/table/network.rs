@@ -1,8 +1,8 @@
 //! Attacks on the network.
 
-use super::{TRY, row};
+use super::{TRY, behind, row};
 use crate::backends::harness::Expect::{Has, Out};
-use crate::backends::harness::Row;
+use crate::backends::harness::{Row, Wall};
 
 pub(super) fn network() -> Vec<Row> {
     let socket = |what: &str| format!("{TRY}import socket\nprint(attempt(lambda: socket.socket({what})))");
@@ -28,11 +28,23 @@ pub(super) fn network() -> Vec<Row> {
             Out("b'hi'"),
         ),
         row(
-            "no unix socket to a file or an abstract name",
-            &socket("socket.AF_UNIX, socket.SOCK_STREAM"),
-            Out("PermissionError"),
+            "no socket of the host that lies in a root, and no abstract one, can be connected to",
+            &format!(
+                "{TRY}import socket\ndef connect(name):\n    socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).connect(name)\nprint({{attempt(lambda: connect(name)) in ('PermissionError', 'ConnectionRefusedError') for name in ('/roots/shelf/host.sock', '\\0toolgate-host')}})"
+            ),
+            Out("{True}"),
             "import multiprocessing as m\na, b = m.Pipe()\na.send([1])\nprint(b.recv())",
             Out("[1]"),
+        ),
+        behind(
+            Wall::Layer("filesystem"),
+            row(
+                "no socket for datagrams",
+                &socket("socket.AF_UNIX, socket.SOCK_DGRAM"),
+                Out("PermissionError"),
+                "import socket\nl = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)\nl.bind('/tmp/own.sock')\nl.listen()\ns = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)\ns.connect('/tmp/own.sock')\ns.send(b'own')\nprint(l.accept()[0].recv(9))",
+                Out("b'own'"),
+            ),
         ),
         row(
             "a pair for datagrams cannot be sent elsewhere",

@@ -1,7 +1,7 @@
 //! Attacks on the host's processes by a program that is among them.
 
 use nix::libc as c;
-use toolgate::sandbox::jail::Limit;
+use toolgate::sandbox::programs::Limit;
 
 use super::{TRY, row, syscall, with};
 use crate::backends::harness::Expect::{Hits, Out};

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::model::{Bytes, Code, Scheme};
 use crate::policy::network::{DomainPattern, NetworkRules};
-use crate::sandbox::jail::Network;
+use crate::sandbox::programs::Network;
 use crate::sandbox::web::{Contact, Egress, Gateway, Resolve, Scribe, Settings};
 
 pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -1,0 +1,138 @@
+//! The program's process: takes on the last walls, and becomes the program.
+
+#![expect(clippy::disallowed_methods, reason = "the process writes what the kernel keeps of itself")]
+
+mod fence;
+mod landlock;
+pub(crate) mod limits;
+pub(crate) mod seccomp;
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use crate::backend::NotStarted;
+use crate::init::site::Site;
+use crate::layers::Built;
+use crate::message::{self, Ground, Plan, Word};
+use crate::raw;
+use crate::reasons::{EXEMPT_PROCESSES, REDUCED_FILES, REDUCED_PROCESSES};
+use crate::spawner::first;
+use crate::spec::Cover;
+use seccomp::{Filters, Kind};
+
+/// What a program's process is given.
+#[derive(Debug)]
+pub(crate) struct Given<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) covers: &'a [Vec<Cover>],
+    /// The jail's end of its channel.
+    pub(crate) channel: &'a OwnedFd,
+    /// Standard input, output and error of a program that does not wait.
+    pub(crate) io: Vec<OwnedFd>,
+    /// Where a program that waits hears of its calls.
+    pub(crate) input: Option<OwnedFd>,
+    /// The socket of the gateway, for the server.
+    pub(crate) gateway: Option<OwnedFd>,
+    /// The scratch folder, where the host lends one.
+    pub(crate) site: Option<&'a Site>,
+    /// The user number that the program has for itself on the host.
+    pub(crate) user: Option<u32>,
+    /// Whether the kernel exempts its user from the bound on processes.
+    pub(crate) is_exempt: bool,
+    pub(crate) filters: &'a Filters,
+}
+
+/// How much less of a processor a program asks for than the process that watches over it, where no namespace keeps them apart (nice(2)).
+const BEHIND: i32 = 9;
+/// Above every number that a program gets.
+const HIGH: i32 = 20;
+/// Where a program that waits finds its channel.
+const INPUT: i32 = 3;
+/// Init, which the kernel counts as well where it has the same user in the same user namespace.
+const INIT: u64 = 1;
+/// So many times the processor time of one call a program may use that waits for more: the watch bounds each.
+const MOST_CALLS: u64 = 20;
+
+/// Becomes the program; comes back only when that failed, which was said by then.
+pub(crate) fn become_program(given: Given<'_>, built: Built) {
+    let channel = given.channel;
+    let Err(why) = try_to_become(given, built);
+    let _ = message::send(channel.as_fd(), &Word::Refused(why), &[]);
+}
+
+fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Infallible, NotStarted> {
+    let fault = |doing: &'static str| move |e: rustix::io::Errno| NotStarted::fault(doing, e);
+    let Given { plan, covers, channel, io, input, gateway, site, user, is_exempt, filters } = given;
+    // Init's death is the program's; what it started ends with the namespace, or by its group.
+    let tie = || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(fault("tying the program to init"));
+    tie()?;
+    rustix::process::setsid().map_err(fault("starting a process group"))?;
+    nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| NotStarted::fault("clearing the signal mask", e))?;
+    let start = site.map_or_else(|| PathBuf::from("/tmp"), |site| site.scratch.clone());
+    rustix::process::chdir(&start).map_err(fault("entering the scratch folder"))?;
+    // They are placed last: the numbers below are still those of other things.
+    let placed: Vec<OwnedFd> = io
+        .iter()
+        .chain(&input)
+        .map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, HIGH))
+        .collect::<Result<_, _>>()
+        .map_err(fault("moving a descriptor"))?;
+    let first = if input.is_some() { INPUT } else { 0 };
+    let channel = rustix::io::fcntl_dupfd_cloexec(channel, HIGH).map_err(fault("moving a descriptor"))?;
+    limits::drop_bounding_set().map_err(NotStarted::Fault)?;
+    if let Some(user) = user.filter(|_| matches!(plan.ground, Ground::Rooted | Ground::Landlock)) {
+        first::become_user(user, true).map_err(|e| NotStarted::fault("taking on a user", e))?;
+        // A change of user unties (PR_SET_PDEATHSIG(2const)).
+        tie()?;
+    }
+    limits::drop_capabilities().map_err(NotStarted::Fault)?;
+    built.on("no_new_privs");
+    built.on("capabilities");
+    if site.is_some() {
+        // The watch comes first: it would wait for its turn among all the processes that a program can start there between two looks.
+        let _ = rustix::process::nice(BEHIND);
+    }
+    let others = match (site, &plan.ground) {
+        (Some(site), _) => site.others,
+        // The process that holds `bwrap`, and its pid 1.
+        (None, Ground::Bubblewrap(_)) => INIT + 2,
+        (None, _) => INIT,
+    };
+    limits::limit(&plan.limits, others, if plan.waits { MOST_CALLS } else { 1 }).map_err(|e| NotStarted::fault("setting limits", e))?;
+    built.on("rlimits");
+    // Where the kernel has to kill somebody for memory, it is the program and not init.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    match site {
+        None => {
+            if is_exempt {
+                built.missing("processes", EXEMPT_PROCESSES);
+            } else {
+                built.on("processes");
+            }
+            landlock::restrict(plan, &mut built);
+        }
+        Some(site) => {
+            fence::restrict(plan, covers, site)?;
+            built.on("landlock");
+            built.missing("filesystem", REDUCED_FILES);
+            built.missing("processes", REDUCED_PROCESSES);
+        }
+    }
+    let has_own_numbers = matches!(plan.ground, Ground::Namespaces | Ground::Rooted);
+    let kind = Kind { network: plan.network, shares_numbers: !has_own_numbers, shares_processes: site.is_some() };
+    match filters.install(kind) {
+        Ok(()) => built.on("syscalls"),
+        Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
+    }
+    built.hold(&plan.require)?;
+    let gateway: Vec<BorrowedFd<'_>> = gateway.iter().map(AsFd::as_fd).collect();
+    message::send(channel.as_fd(), &Word::Ready(built.all()), &gateway).map_err(|e| NotStarted::fault("telling of the start", e))?;
+    let environment = site.map_or_else(|| plan.environment.clone(), |site| site.environment(plan));
+    let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    for (at, fd) in (first..).zip(&placed) {
+        raw::place(fd.as_raw_fd(), at).map_err(|e| NotStarted::fault("placing a descriptor", e))?;
+    }
+    raw::execute(&plan.program, &plan.arguments, &environment).map_err(|e| NotStarted::fault("starting the program", e))
+}

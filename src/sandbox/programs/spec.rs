@@ -1,0 +1,228 @@
+//! What one call asks of Python: the program, what it may see, how much it may use.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use toolgate_jail::{Cover, Layer};
+
+use crate::audit::StateDir;
+use crate::model::Bytes;
+
+/// The server's side of a gateway: takes the connections of one program, and decides where each may go.
+pub trait Network: Send + Sync + std::fmt::Debug {
+    /// Serves what comes to `listener`, a non-blocking listening socket in the jail, until `stop`; when it returns, every connection is closed.
+    fn serve(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) -> BoxFuture<'static, ()>;
+}
+
+/// One folder the program sees, at `/roots/NAME`.
+#[derive(Debug, Clone)]
+pub struct JailRoot {
+    /// The name; one path segment.
+    pub name: String,
+    /// The opened folder. The jail shows this very folder, whatever its path leads to by now.
+    pub dir: Arc<OwnedFd>,
+    /// Whether the program may change it.
+    pub writable: bool,
+    /// What below it the program must not see into.
+    pub masked: Vec<Cover>,
+    /// Its own quota in bytes, where it has one.
+    pub quota: Option<u64>,
+}
+
+/// How much one call may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Time on the clock.
+    pub wall: Duration,
+    /// Processor time of all its processes together.
+    pub cpu: Duration,
+    /// Share of the processors that all its processes together may take, in hundredths of one core.
+    pub cpu_share: u32,
+    /// Memory in bytes: address space of each process, resident memory of all of them.
+    pub memory: u64,
+    /// Processes and threads at one time.
+    pub processes: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// Largest file it may write, in bytes.
+    pub file_size: u64,
+    /// Bytes in its private `/tmp` (and as many in `/dev/shm`).
+    pub scratch: u64,
+    /// Bytes on the disk of a writable root that has no quota of its own, in files that are held open and have no name any more; `u64::MAX`: no
+    /// bound.
+    pub disk: u64,
+    /// Bytes kept of each output stream.
+    pub output: u64,
+}
+
+impl Default for Limits {
+    /// The values of the manifest's `[python]` where it says nothing.
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(10),
+            cpu: Duration::from_secs(10),
+            cpu_share: 100,
+            memory: Bytes::mib(256).0,
+            processes: 16,
+            open_files: 256,
+            file_size: Bytes::mib(64).0,
+            scratch: Bytes::mib(64).0,
+            disk: u64::MAX,
+            output: Bytes::kib(64).0,
+        }
+    }
+}
+
+impl Limits {
+    /// Those that a jail holds.
+    pub(super) fn of_jail(&self) -> toolgate_jail::Limits {
+        toolgate_jail::Limits {
+            wall: self.wall,
+            cpu: self.cpu,
+            cpu_share: self.cpu_share,
+            memory: self.memory,
+            processes: self.processes,
+            open_files: self.open_files,
+            file_size: self.file_size,
+            scratch: self.scratch,
+        }
+    }
+}
+
+/// One program and its walls.
+#[derive(Debug, Clone)]
+pub struct JailSpec {
+    /// The checked source. It runs as `__main__`, its file name is `<program>`.
+    pub program: String,
+    /// Python that runs first, in a namespace of its own, e.g. an import hook. Where it leaves a function `guard(namespace)`, that is called with
+    /// the program's globals; where it leaves `watch(record)`, with a function that notes an event.
+    pub prelude: Option<Arc<str>>,
+    /// What the program reads from its standard input.
+    pub stdin: Vec<u8>,
+    /// The folders it sees.
+    pub roots: Vec<JailRoot>,
+    /// Whether it finds modules in its roots, after all other places: at the top of each root and in its folder `src`.
+    pub imports_from_roots: bool,
+    /// Matplotlib's list of fonts: the name of its file on the first line, then its content. It is laid into the program's scratch space.
+    pub fonts: Option<Arc<str>>,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Added to an otherwise scrubbed environment.
+    pub env: BTreeMap<String, String>,
+    /// What must stand, or the call is refused.
+    pub require: Vec<Layer>,
+    /// Where it starts, as a path in the jail; without it the first writable root, else `/tmp`.
+    pub start_dir: Option<String>,
+    /// Start from nothing: no interpreter that waits is used.
+    pub fresh: bool,
+    /// Keep the interpreter, or go on in one that was kept.
+    pub session: Option<Session>,
+    /// The way out, where there is one. The jail itself has none: it gives its listening socket to this.
+    pub network: Option<Arc<dyn Network>>,
+    /// The caller's principal; a session is there for calls of the one that started it alone.
+    pub owner: String,
+    /// The profile it is made under, for counts of what runs.
+    pub profile: String,
+}
+
+/// State between calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Session {
+    /// Start one; its roots, limits and environment are those of this call.
+    New,
+    /// Go on in the one with this handle.
+    Known(String),
+}
+
+/// How many sessions there may be, and how long they live unused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionBounds {
+    /// Of one caller at one time; all together may have eight times as many.
+    pub max: usize,
+    /// Without a call.
+    pub idle: Duration,
+}
+
+impl Default for SessionBounds {
+    fn default() -> Self {
+        Self { max: 4, idle: Duration::from_mins(10) }
+    }
+}
+
+impl JailSpec {
+    /// A program with the default limits, no roots and the layers required that `[python] require` names by default.
+    pub fn new(program: impl Into<String>) -> Self {
+        Self {
+            program: program.into(),
+            prelude: None,
+            stdin: Vec::new(),
+            roots: Vec::new(),
+            imports_from_roots: false,
+            fonts: None,
+            limits: Limits::default(),
+            env: BTreeMap::new(),
+            require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],
+            start_dir: None,
+            fresh: false,
+            session: None,
+            network: None,
+            owner: String::new(),
+            profile: String::new(),
+        }
+    }
+
+    /// The roots the program may write to, the first of them first.
+    pub fn writable(&self) -> impl Iterator<Item = &JailRoot> {
+        self.roots.iter().filter(|root| root.writable)
+    }
+
+    /// Where modules of its roots are, in the order of the roots; none where it does not look there.
+    pub(super) fn module_folders(&self) -> impl Iterator<Item = String> {
+        let roots = self.roots.iter().filter(|_| self.imports_from_roots);
+        roots.flat_map(|root| [format!("/roots/{}", root.name), format!("/roots/{}/src", root.name)])
+    }
+
+    /// Where the program starts.
+    pub(super) fn start(&self) -> String {
+        let first = || self.writable().next().map_or_else(|| "/tmp".to_owned(), |root| format!("/roots/{}", root.name));
+        self.start_dir.clone().unwrap_or_else(first)
+    }
+}
+
+/// What is the same for all calls of a server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `[python] interpreter`: a name on the search path or a path.
+    pub interpreter: PathBuf,
+    /// Why no program may run in it yet, e.g. packages that are not installed; it is said instead of running one.
+    pub unready: Option<String>,
+    /// `[python] backend`: `auto`, or a name of [`super::BACKENDS`], and then nothing weaker is used.
+    pub backend: String,
+    /// Modules a waiting interpreter has imported.
+    pub preload: Vec<String>,
+    /// Our own program, which is executed again as the spawner; [`toolgate_jail::enter_if_asked`] must be the first thing it calls.
+    pub helper: PathBuf,
+    /// `[python] sessions`.
+    pub sessions: SessionBounds,
+    /// Where what was found out about the interpreter is remembered for the next server; nowhere where it is missing.
+    pub state: Option<Arc<StateDir>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            interpreter: PathBuf::from("python3"),
+            unready: None,
+            backend: "auto".to_owned(),
+            preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
+            helper: PathBuf::from("/proc/self/exe"),
+            sessions: SessionBounds::default(),
+            state: None,
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! What an interpreter said of itself, remembered together with every file that the answer was taken from: as long as each of them is the one it
+//! was, the answer would be the same.
+
+#![expect(clippy::disallowed_methods, reason = "the interpreter's own files are looked at before any program runs")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{Access, Stat, access, stat};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::told::{PROBE, SHELL, Told};
+use crate::audit::StateDir;
+
+/// An answer, and what it holds for.
+#[derive(Debug, Serialize, Deserialize)]
+struct Remembered {
+    /// What was asked, and with what in the environment.
+    question: String,
+    told: Told,
+    witnesses: Vec<Witness>,
+}
+
+/// A file or folder that the answer was taken from, or that would change it by being there.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Witness {
+    path: PathBuf,
+    /// None where nothing is there.
+    seen: Option<Identity>,
+}
+
+/// Which object a path leads to, and its content, as far as its stamps tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(stat: &Stat) -> Self {
+        // The width of these fields differs from machine to machine.
+        let stamp = |seconds: i64, rest: u64| (seconds, i64::try_from(rest).unwrap_or(i64::MAX));
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size,
+            modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
+            changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+
+    /// Whether it may have changed so late that its stamps do not show a further change: a clock of a file system may tick every two seconds.
+    fn is_fresh(&self, at: SystemTime) -> bool {
+        let settled = at.checked_sub(TICK).and_then(|settled| settled.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let settled = i64::try_from(settled.as_secs()).unwrap_or(i64::MAX);
+        self.modified.0.max(self.changed.0) >= settled
+    }
+}
+
+/// The longest tick of a clock of a file system (FAT's).
+const TICK: Duration = Duration::from_secs(2);
+
+impl Witness {
+    fn now(path: PathBuf) -> Self {
+        let seen = stat(&path).ok().map(|stat| Identity::of(&stat));
+        Self { path, seen }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        stat(&self.path).ok().map(|stat| Identity::of(&stat)) == self.seen
+    }
+}
+
+/// What the interpreter at `name` said when it was asked last, where it would say the same today.
+pub(super) fn recall(state: &StateDir, name: &Path) -> Option<Told> {
+    let file = found(name)?;
+    let remembered: Remembered = serde_json::from_slice(&state.recall(&place(&file))?).ok()?;
+    let holds = remembered.question == question(&file)
+        && is_the_interpreter(&file, &remembered.told)
+        && remembered.witnesses.iter().all(Witness::is_unchanged);
+    holds.then_some(remembered.told)
+}
+
+/// Remembers an answer that was asked for at `begun`; an answer that may have been overtaken since is not.
+pub(super) fn remember(state: &StateDir, name: &Path, told: &Told, begun: SystemTime) {
+    let Some(file) = found(name).filter(|file| is_the_interpreter(file, told)) else { return };
+    let witnesses: Vec<Witness> = places(&file, told).into_iter().map(Witness::now).collect();
+    if witnesses.iter().filter_map(|witness| witness.seen.as_ref()).any(|seen| seen.is_fresh(begun)) {
+        return;
+    }
+    let remembered = Remembered { question: question(&file), told: told.clone(), witnesses };
+    let kept = serde_json::to_vec(&remembered).map_err(std::io::Error::other).and_then(|text| state.remember(&place(&file), &text));
+    if let Err(fault) = kept {
+        tracing::debug!(%fault, "what was found out about the interpreter is not remembered");
+    }
+}
+
+/// The file that a name means, as a started program is looked for (execvp(3)), but for entries of the search path that are no absolute folders: with
+/// `.` in it a program of the repository would run outside the jail.
+pub fn found(name: &Path) -> Option<PathBuf> {
+    if name.is_absolute() {
+        return Some(name.to_owned());
+    }
+    found_in(name, &std::env::var_os("PATH")?)
+}
+
+/// The file that is started for a name: a path as it is, and else as [`found`] has it.
+pub(super) fn started(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 { Some(name.to_owned()) } else { found(name) }
+}
+
+fn found_in(name: &Path, search: &std::ffi::OsStr) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return None;
+    }
+    // One that depends on where the server was started may lie in a repository.
+    let files = std::env::split_paths(search).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+    files.into_iter().find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+}
+
+/// Whether the file is the interpreter itself: a shim may start another one tomorrow, and no file shows it.
+fn is_the_interpreter(file: &Path, told: &Told) -> bool {
+    file.canonicalize().is_ok_and(|real| real == Path::new(&told.program))
+}
+
+/// Under which name the answer of an interpreter is kept.
+fn place(file: &Path) -> String {
+    let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
+    let name = digest.iter().take(8).fold(0_u64, |name, byte| name << 8 | u64::from(*byte));
+    format!("python-{name:016x}")
+}
+
+/// What is asked, of which file, and what in the environment the answer depends on, as a digest.
+fn question(file: &Path) -> String {
+    let mut digest = Sha256::new();
+    let mut add = |text: &[u8]| {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    };
+    for text in [env!("CARGO_PKG_VERSION"), PROBE, super::BOOTSTRAP] {
+        add(text.as_bytes());
+    }
+    add(file.as_os_str().as_encoded_bytes());
+    let matters = |name: &str| ["LD_", "SSL_", "OPENSSL_", "PYTHON"].iter().any(|prefix| name.starts_with(prefix));
+    let environment: BTreeSet<_> = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(matters)).collect();
+    for (name, value) in &environment {
+        add(name.as_encoded_bytes());
+        add(value.as_encoded_bytes());
+    }
+    crate::audit::hex::long(&digest.finalize())
+}
+
+/// Everything an answer was taken from, and what would change it by appearing.
+/// # Source  The documentation of Python's `site` module: `pyvenv.cfg`, the folders of packages, the `.pth` files in them.
+fn places(file: &Path, told: &Told) -> BTreeSet<PathBuf> {
+    let mut all: BTreeSet<PathBuf> = [file, Path::new(&told.program), Path::new(SHELL)].into_iter().map(Path::to_owned).collect();
+    all.extend(["/etc/ld.so.cache", "/etc/ld.so.preload"].map(PathBuf::from));
+    all.extend(told.libraries.iter().chain(&told.shell).map(PathBuf::from));
+    for folder in [file, Path::new(&told.executable)].into_iter().flat_map(|file| file.ancestors().skip(1).take(2)) {
+        all.insert(folder.join("pyvenv.cfg"));
+    }
+    let (major, rest) = told.version.split_once('.').unwrap_or_default();
+    let python = format!("python{major}.{}", rest.split('.').next().unwrap_or_default());
+    let mut modules: BTreeSet<PathBuf> = told.module_path.iter().chain(&told.folders).map(PathBuf::from).collect();
+    for prefix in told.prefixes.iter().map(Path::new).chain([Path::new("/usr/local")]) {
+        for library in ["lib", "lib64", "local/lib"].map(|library| prefix.join(library)) {
+            modules.extend(["site-packages", "dist-packages"].map(|packages| library.join(&python).join(packages)));
+            modules.insert(library.join("python3/dist-packages"));
+        }
+    }
+    for folder in &modules {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        all.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "pth")));
+    }
+    all.extend(modules);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_looked_for_in_absolute_folders_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let file = folder.path().join(name).join("python3");
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let (_near, right) = (place("here"), place("bin"));
+        // Relative to wherever this test runs: enough steps up to reach the root of the file system.
+        let up = "../".repeat(64) + folder.path().join("here").to_str().unwrap().trim_start_matches('/');
+        assert!(Path::new(&up).join("python3").is_file());
+        let search = |folders: &[&str]| std::env::join_paths(folders).unwrap();
+        let bin = right.parent().unwrap().to_str().unwrap();
+        assert_eq!(found_in(Path::new("python3"), &search(&[".", "", &up, bin])), Some(right.clone()));
+        assert_eq!(found_in(Path::new("python3"), &search(&[".", "", &up])), None);
+        assert_eq!(found_in(Path::new("here/python3"), &search(&[bin])), None);
+    }
+
+    /// A virtual environment that is made of files alone, what its interpreter said, and a state folder.
+    struct World {
+        _folder: tempfile::TempDir,
+        base: PathBuf,
+        python: PathBuf,
+        state: StateDir,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let base = folder.path().canonicalize().unwrap();
+            std::fs::create_dir_all(base.join("env/bin")).unwrap();
+            std::fs::create_dir_all(base.join("env/lib/python3.11/site-packages")).unwrap();
+            std::fs::write(base.join("python3.11"), "an interpreter").unwrap();
+            std::fs::write(base.join("env/pyvenv.cfg"), "home = /").unwrap();
+            std::fs::write(base.join("env/lib/python3.11/site-packages/a.pth"), "/x").unwrap();
+            std::fs::write(base.join("lib.so"), "a library").unwrap();
+            symlink("../../python3.11", base.join("env/bin/python")).unwrap();
+            // So that a change shows by its stamp, however soon it comes.
+            for path in
+                ["python3.11", "env/pyvenv.cfg", "env/lib/python3.11/site-packages/a.pth", "env/lib/python3.11/site-packages", "lib.so"]
+            {
+                std::fs::File::open(base.join(path)).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+            }
+            let state = StateDir::open(&base.join("state")).unwrap();
+            Self { _folder: folder, python: base.join("env/bin/python"), base, state }
+        }
+
+        fn at(&self, path: &str) -> String {
+            self.base.join(path).to_str().unwrap().to_owned()
+        }
+
+        fn told(&self) -> Told {
+            Told {
+                executable: self.at("env/bin/python"),
+                program: self.at("python3.11"),
+                version: "3.11.2".to_owned(),
+                prefixes: vec![self.at("env")],
+                folders: vec![self.at("lib/python3.11")],
+                module_path: vec![self.at("lib/python3.11"), self.at("env/lib/python3.11/site-packages")],
+                libraries: vec![self.at("lib.so")],
+                certificates: Vec::new(),
+                code: String::new(),
+                shell: Vec::new(),
+            }
+        }
+
+        /// Asked so late that no stamp of now is fresh.
+        fn remember(&self) {
+            remember(&self.state, &self.python, &self.told(), SystemTime::now() + Duration::from_mins(1));
+        }
+
+        fn recalled(&self) -> Option<Told> {
+            recall(&self.state, &self.python)
+        }
+    }
+
+    #[test]
+    fn an_answer_is_remembered_and_given_again() {
+        let world = World::new();
+        assert_eq!(world.recalled(), None);
+        world.remember();
+        assert_eq!(world.recalled(), Some(world.told()));
+        // By another name it is another question: a virtual environment is found by its name alone.
+        assert_eq!(recall(&world.state, &world.base.join("python3.11")), None);
+    }
+
+    #[test]
+    fn an_answer_is_dropped_when_anything_it_was_taken_from_is_another() {
+        type Change = (&'static str, fn(&World));
+        let changes: [Change; 9] = [
+            ("replaced", |world| {
+                std::fs::write(world.base.join("new"), "an interpreter").unwrap();
+                std::fs::rename(world.base.join("new"), world.base.join("python3.11")).unwrap();
+            }),
+            ("written to", |world| std::fs::write(world.base.join("python3.11"), "an interpreteR").unwrap()),
+            ("led elsewhere", |world| {
+                std::fs::write(world.base.join("python3.12"), "an interpreter").unwrap();
+                std::fs::remove_file(&world.python).unwrap();
+                symlink("../../python3.12", &world.python).unwrap();
+            }),
+            ("pyvenv.cfg changed", |world| std::fs::write(world.base.join("env/pyvenv.cfg"), "home = /x").unwrap()),
+            ("pyvenv.cfg gone", |world| std::fs::remove_file(world.base.join("env/pyvenv.cfg")).unwrap()),
+            ("a nearer pyvenv.cfg", |world| std::fs::write(world.base.join("env/bin/pyvenv.cfg"), "home = /").unwrap()),
+            ("a .pth file changed", |world| std::fs::write(world.base.join("env/lib/python3.11/site-packages/a.pth"), "/y").unwrap()),
+            ("a package came", |world| std::fs::create_dir(world.base.join("env/lib/python3.11/site-packages/six")).unwrap()),
+            ("a library changed", |world| std::fs::write(world.base.join("lib.so"), "another").unwrap()),
+        ];
+        for (what, change) in changes {
+            let world = World::new();
+            world.remember();
+            assert!(world.recalled().is_some(), "{what}");
+            change(&world);
+            assert_eq!(world.recalled(), None, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_changed_a_moment_ago_is_asked_again_and_so_is_a_shim() {
+        let world = World::new();
+        remember(&world.state, &world.python, &world.told(), SystemTime::now());
+        assert_eq!(world.recalled(), None, "it may change again within the tick of a clock");
+        let shim = world.base.join("shim");
+        std::fs::write(&shim, "#!/bin/sh\nexec python \"$@\"\n").unwrap();
+        remember(&world.state, &shim, &world.told(), SystemTime::now() + Duration::from_mins(1));
+        assert_eq!(recall(&world.state, &shim), None);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_such_answer_is_asked_again() {
+        let world = World::new();
+        world.remember();
+        let name = place(&world.python);
+        for text in ["", "null", "{}", "[]", r#"{"question":"","told":{},"witnesses":[]}"#] {
+            world.state.remember(&name, text.as_bytes()).unwrap();
+            assert_eq!(world.recalled(), None, "{text}");
+        }
+        let whole = Remembered { question: "another".to_owned(), told: world.told(), witnesses: Vec::new() };
+        world.state.remember(&name, &serde_json::to_vec(&whole).unwrap()).unwrap();
+        assert_eq!(world.recalled(), None, "another question");
+    }
+}
