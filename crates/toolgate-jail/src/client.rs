@@ -4,7 +4,7 @@
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
@@ -53,6 +53,11 @@ impl Client {
     /// A way to a spawner that is not running yet. `helper`: our own program, which calls [`enter_if_asked`] first.
     pub fn new(helper: PathBuf) -> Self {
         Self { helper, running: Mutex::new(None) }
+    }
+
+    /// Our own program.
+    pub fn helper(&self) -> &Path {
+        &self.helper
     }
 
     /// Starts the spawner ahead. Where that fails, the first order says why.

@@ -21,6 +21,7 @@ pub use backend::{Backend, Io, NotStarted, Probe, Running};
 pub use backends::{Bubblewrap, Landlock, Native};
 pub use client::{Client, enter_if_asked};
 pub use end::{End, Limit, Usage};
+pub use program::waiting::wait_for_call;
 pub use spec::{Cover, Folder, GATEWAY_PORT, Layer, Layers, Limits, Spec};
 
 /// What the readers of pages still build their own walls from.

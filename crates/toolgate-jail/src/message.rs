@@ -186,6 +186,15 @@ pub(crate) fn send_bytes(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<
 /// # Errors
 /// What went wrong; on a socket that does not wait, that there is nothing.
 pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let (text, fds) = receive_bytes(socket)?;
+    if text.is_empty() { Ok(None) } else { Ok(Some((serde_json::from_slice(&text)?, fds))) }
+}
+
+/// Receives bytes with descriptors; no bytes when the peer has closed.
+///
+/// # Errors
+/// As [`receive`].
+pub(crate) fn receive_bytes(socket: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut text = vec![0_u8; LARGEST];
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -200,10 +209,8 @@ pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) ->
         // This process may open no more. Which of them are missing cannot be told, and a wall may be among them.
         return Err(io::Error::other("some descriptors of a message were lost (RLIMIT_NOFILE)"));
     }
-    match text.get(..got.bytes) {
-        Some([]) | None => Ok(None),
-        Some(text) => Ok(Some((serde_json::from_slice(text)?, fds))),
-    }
+    text.truncate(got.bytes);
+    Ok((text, fds))
 }
 
 #[cfg(test)]

@@ -106,8 +106,8 @@ pub(crate) fn close_from(mut first: libc::c_uint, kept: impl IntoIterator<Item =
     for last in kept.into_iter().map(Some).chain([None]) {
         let before = last.map_or(libc::c_uint::MAX, |last| last.saturating_sub(1));
         if first <= before {
-            // SAFETY: called only at the entry of our own program, before a descriptor is opened, and in a forked process that uses nothing but
-            // what is kept and runs no destructor (`leave`).
+            // SAFETY: called only at the entry of our own program, before a descriptor is opened, in a program that waited and has opened none, and in
+            // a forked process that uses nothing but what is kept and runs no destructor (`leave`).
             // JUSTIFICATION: closing what was inherited by number cannot be said with owned descriptors.
             nix::Error::result(unsafe { libc::syscall(libc::SYS_close_range, first, before, 0) })?;
         }
@@ -121,7 +121,8 @@ pub(crate) fn close_from(mut first: libc::c_uint, kept: impl IntoIterator<Item =
 /// # Errors
 /// The error number.
 pub(crate) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
-    // SAFETY: dup2 on numbers; the caller gives up whatever stood at `at`, as every caller is about to execute another program.
+    // SAFETY: dup2 on numbers; the caller gives up whatever stood at `at`, as every caller is about to execute another program, or is one that waits
+    // for its call and has owned nothing at `at`.
     // JUSTIFICATION: owned descriptors cannot name the number they shall have in the next program.
     nix::Error::result(unsafe { libc::dup2(fd, at) }).map(drop)
 }

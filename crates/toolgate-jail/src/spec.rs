@@ -135,6 +135,7 @@ pub struct Spec {
     /// Whether it reaches the caller's gateway at [`GATEWAY_PORT`].
     pub network: bool,
     /// Whether it waits on descriptor 3 for its input ([`crate::Io`]), so that it can be started ahead and be fed more than once.
+    /// A program in Rust that takes one call waits in [`crate::wait_for_call`].
     pub waits: bool,
     /// For whom it waits, for those who count ([`crate::Backend::waiting`]).
     pub label: String,

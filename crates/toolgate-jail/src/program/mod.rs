@@ -6,6 +6,7 @@ mod fence;
 mod landlock;
 pub(crate) mod limits;
 pub(crate) mod seccomp;
+pub(crate) mod waiting;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
