@@ -6,14 +6,16 @@
 )]
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::programs::{Jail, JailSpec, Settings, Status};
+use toolgate::sandbox::programs::{Client, Jail, JailSpec, Settings, Status};
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut settings = Settings { helper: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")), ..Settings::default() };
+    let client = Arc::new(Client::new(PathBuf::from(env!("CARGO_BIN_EXE_toolgate"))));
+    let mut settings = Settings { client, ..Settings::default() };
     if let Some(python) = std::env::var_os("BENCH_PYTHON") {
         settings.interpreter = PathBuf::from(python);
     }

@@ -98,7 +98,7 @@ pub async fn examine(settings: &Settings) -> Report {
     };
     let mut best = None;
     for listed in BACKENDS {
-        let probe = listed.probe(settings.helper.clone(), &interpreter).await;
+        let probe = listed.probe(&settings.client, &interpreter).await;
         // As the server chooses: the first of those that hold most.
         if probe.usable
             && (settings.backend == "auto" || settings.backend == listed.name)

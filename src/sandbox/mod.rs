@@ -54,7 +54,7 @@ impl Sandbox {
     pub fn new(roots: Roots, egress: Egress, jail: programs::Settings) -> Self {
         let roots = Arc::new(roots);
         let egress = Arc::new(egress);
-        let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
+        let readers = Readers::new(reading::Settings { helper: jail.client.helper().to_owned(), ..reading::Settings::default() });
         let reviewers = programs::Commands::new(&jail);
         Self { reviewers, python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
     }

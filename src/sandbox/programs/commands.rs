@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_jail::{Backend, Client, Layer, Limits, Native, Spec};
+use toolgate_jail::{Backend, Layer, Limits, Native, Spec};
 
 use super::call;
 use super::interpreter::without_nested;
@@ -37,7 +37,7 @@ impl Commands {
     pub fn new(settings: &Settings) -> Self {
         let nothing = Bounds { wall: Duration::from_secs(10), output: 0 };
         let trial = spec(&["true".to_owned()], nothing).unwrap_or_else(|_| bare(nothing));
-        Self { backend: Native::new(Arc::new(Client::new(settings.helper.clone())), trial) }
+        Self { backend: Native::new(Arc::clone(&settings.client), trial) }
     }
 
     /// Runs a program with its arguments and gives what it printed. A name without `/` is looked for in the system's folders.

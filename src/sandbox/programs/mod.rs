@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rustix::process::{Resource, getrlimit};
 use tokio_util::sync::CancellationToken;
-use toolgate_jail::{Backend, Bubblewrap, Client, Landlock, Native, Spec};
+use toolgate_jail::{Backend, Bubblewrap, Landlock, Native, Spec};
 
 use call::{jail_spec, make};
 use sessions::Sessions;
@@ -33,7 +33,7 @@ pub use outcome::{Isolation, LeftFile, NoRun, Outcome, Picture, Status};
 pub(super) use python::{Room, failed};
 pub use spec::{JailRoot, JailSpec, Limits, Network, Session, SessionBounds, Settings};
 pub use streams::{Chunk, Progress, Stream};
-pub use toolgate_jail::{Cover, Layer, Layers, Limit, Probe, Usage, enter_if_asked};
+pub use toolgate_jail::{Client, Cover, Layer, Layers, Limit, Probe, Usage, enter_if_asked};
 pub use witness::found as on_search_path;
 
 /// What an interpreter runs before a program.
@@ -56,12 +56,44 @@ pub const BACKENDS: &[Listed] = &[
 
 impl Listed {
     /// What it can hold here with this interpreter, found by running a program in it.
-    pub async fn probe(&self, helper: std::path::PathBuf, interpreter: &Interpreter) -> Probe {
-        let backend = (self.make)(&Arc::new(Client::new(helper)), interpreter.trial());
+    pub async fn probe(&self, client: &Arc<Client>, interpreter: &Interpreter) -> Probe {
+        let backend = (self.make)(client, interpreter.trial());
         let probe = backend.probe().await;
         backend.close().await;
         probe
     }
+}
+
+/// The strongest backend that runs `trial` on this machine, of all (`auto`) or of that name.
+///
+/// # Errors
+/// [`NoRun::Unavailable`]: none does.
+pub(super) async fn strongest(name: &str, client: &Arc<Client>, trial: &Spec) -> Result<(Arc<dyn Backend>, Probe), NoRun> {
+    let mut best: Option<(Arc<dyn Backend>, Probe)> = None;
+    let mut reasons = Vec::new();
+    for listed in BACKENDS.iter().filter(|listed| name == "auto" || name == listed.name) {
+        let backend = (listed.make)(client, trial.clone());
+        let probe = backend.probe().await;
+        if !probe.usable {
+            reasons.push(format!("{}: {}", listed.name, probe.why_not.as_deref().unwrap_or("not usable")));
+            continue;
+        }
+        // What bounds memory is the same for all.
+        let is_enough = probe.strength() + usize::from(probe.layers.get("memory").is_none_or(|state| state != "on")) >= Layer::ALL.len();
+        if best.as_ref().is_none_or(|(_, best)| best.strength() < probe.strength()) {
+            best = Some((backend, probe));
+        }
+        if is_enough {
+            break;
+        }
+    }
+    best.ok_or_else(|| {
+        if reasons.is_empty() {
+            let names: Vec<_> = BACKENDS.iter().map(|listed| listed.name).collect();
+            reasons.push(format!("`{name}` is none of {}", names.join(", ")));
+        }
+        NoRun::Unavailable { layer: "backend".to_owned(), reason: reasons.join("; ") }
+    })
 }
 
 /// Why programs may not run where this process may open few files, and what mends it.
@@ -100,55 +132,25 @@ impl Jail {
     /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one;
     /// [`NoRun::Stopped`] when it was stopped.
     pub async fn new(settings: Settings, stop: &CancellationToken) -> Result<Self, NoRun> {
-        let client = Arc::new(Client::new(settings.helper.clone()));
         let found = tokio::select! {
             biased;
             () = stop.cancelled() => Err(NoRun::Stopped),
-            found = Self::find(settings, &client) => found,
+            found = Self::find(settings) => found,
         };
-        if found.is_err() {
-            client.close().await;
-        }
         found.map_err(for_want_of_files)
     }
 
-    async fn find(settings: Settings, client: &Arc<Client>) -> Result<Self, NoRun> {
+    async fn find(settings: Settings) -> Result<Self, NoRun> {
         if let Some(reason) = settings.unready {
             return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
         }
-        let wanted: Vec<&Listed> = BACKENDS.iter().filter(|listed| settings.backend == "auto" || settings.backend == listed.name).collect();
         // The spawner starts while the interpreter is looked for.
         let (interpreter, ()) =
-            futures::future::join(Interpreter::find(&settings.interpreter, settings.state.as_ref()), client.prepare()).await;
+            futures::future::join(Interpreter::find(&settings.interpreter, settings.state.as_ref()), settings.client.prepare()).await;
         let interpreter = Arc::new(interpreter?);
-        let mut best: Option<(Arc<dyn Backend>, Probe)> = None;
-        let mut reasons = Vec::new();
-        for listed in wanted {
-            let backend = (listed.make)(client, interpreter.trial());
-            let probe = backend.probe().await;
-            if !probe.usable {
-                reasons.push(format!("{}: {}", listed.name, probe.why_not.as_deref().unwrap_or("not usable")));
-                continue;
-            }
-            // What bounds memory is the same for all.
-            let is_enough =
-                probe.strength() + usize::from(probe.layers.get("memory").is_none_or(|state| state != "on")) >= Layer::ALL.len();
-            if best.as_ref().is_none_or(|(_, best)| best.strength() < probe.strength()) {
-                best = Some((backend, probe));
-            }
-            if is_enough {
-                break;
-            }
-        }
-        if let Some((backend, probe)) = best {
-            let sessions = Sessions::new(settings.sessions);
-            return Ok(Self { backend, interpreter, probe: Arc::new(probe), preload: settings.preload.into(), sessions });
-        }
-        if reasons.is_empty() {
-            let names: Vec<_> = BACKENDS.iter().map(|listed| listed.name).collect();
-            reasons.push(format!("`{}` is none of {}", settings.backend, names.join(", ")));
-        }
-        Err(NoRun::Unavailable { layer: "backend".to_owned(), reason: reasons.join("; ") })
+        let (backend, probe) = strongest(&settings.backend, &settings.client, &interpreter.trial()).await?;
+        let sessions = Sessions::new(settings.sessions);
+        Ok(Self { backend, interpreter, probe: Arc::new(probe), preload: settings.preload.into(), sessions })
     }
 
     /// Runs one program. When the answer is there, every process of it is dead, or stands still in its session.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use toolgate_jail::{Cover, Layer};
+use toolgate_jail::{Client, Cover, Layer};
 
 use crate::audit::StateDir;
 use crate::model::Bytes;
@@ -205,8 +205,8 @@ pub struct Settings {
     pub backend: String,
     /// Modules a waiting interpreter has imported.
     pub preload: Vec<String>,
-    /// Our own program, which is executed again as the spawner; [`toolgate_jail::enter_if_asked`] must be the first thing it calls.
-    pub helper: PathBuf,
+    /// The way to the spawner, whose program calls [`toolgate_jail::enter_if_asked`] first.
+    pub client: Arc<Client>,
     /// `[python] sessions`.
     pub sessions: SessionBounds,
     /// Where what was found out about the interpreter is remembered for the next server; nowhere where it is missing.
@@ -220,7 +220,7 @@ impl Default for Settings {
             unready: None,
             backend: "auto".to_owned(),
             preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
-            helper: PathBuf::from("/proc/self/exe"),
+            client: Arc::new(Client::new(PathBuf::from("/proc/self/exe"))),
             sessions: SessionBounds::default(),
             state: None,
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::calls::wait_until;
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::programs::{Cover, Jail, JailRoot, JailSpec, Layer, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
+use toolgate::sandbox::programs::{Client, Cover, Jail, JailRoot, JailSpec, Layer, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
 
 /// What must come of a program.
 pub(crate) enum Expect {
@@ -106,7 +106,7 @@ impl World {
 
     fn made(backend: &str, settings: Settings) -> Result<Self, NoRun> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let settings = Settings { helper: helper(), backend: backend.to_owned(), ..settings };
+        let settings = Settings { client: Arc::new(Client::new(helper())), backend: backend.to_owned(), ..settings };
         let jail = runtime.block_on(Jail::new(settings, &CancellationToken::new()))?;
         let (work, shelf, canary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(shelf.path().join("open.txt"), "for everybody").unwrap();

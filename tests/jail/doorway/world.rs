@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::programs::{Jail, JailSpec, Network, NoRun, Outcome, Settings};
+use toolgate::sandbox::programs::{Client, Jail, JailSpec, Network, NoRun, Outcome, Settings};
 
 /// Answers everything with its own name.
 #[derive(Debug)]
@@ -74,7 +74,12 @@ impl World {
         let helper = std::env::var_os("TOOLGATE_HELPER").map_or_else(|| PathBuf::from(HELPER), PathBuf::from);
         // The search path's interpreter where its files are open to this user, else the system's.
         let interpreter = PathBuf::from(if rustix::process::geteuid().is_root() { "python3" } else { "/usr/bin/python3" });
-        let jail = runtime.block_on(Jail::new(Settings { helper, interpreter, ..Settings::default() }, &CancellationToken::new())).unwrap();
+        let jail = runtime
+            .block_on(Jail::new(
+                Settings { client: Arc::new(Client::new(helper)), interpreter, ..Settings::default() },
+                &CancellationToken::new(),
+            ))
+            .unwrap();
         Self { runtime, jail }
     }
 
