@@ -32,8 +32,7 @@ pub struct House {
     background: Mutex<JoinSet<()>>,
 }
 
-/// So long after the list of tools was read the processor is left to a program that comes right behind it; a page that comes so soon has its reader
-/// started while it is on its way.
+/// So long after the list of tools was read the processor is left to a program that comes right behind it.
 const BEHIND: Duration = Duration::from_millis(250);
 
 impl House {

@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         return code;
     }
     // So are the readers of hostile pages.
-    if let Some(code) = toolgate::sandbox::reading::enter_if_asked() {
+    if let Some(code) = toolgate::sandbox::pages::enter_if_asked() {
         return code;
     }
     toolgate::cli::run()

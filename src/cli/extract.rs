@@ -1,12 +1,14 @@
 //! `toolgate extract`: the reader alone, one page or one page a line, in the same walled process as the server's.
 
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::jsonl;
-use crate::sandbox::reading::{Job, Readers, Settings, Source};
+use crate::sandbox::pages::{Job, Readers, Source};
+use crate::sandbox::programs::Client;
 use toolgate_page::{Article, Format, Kind, Mode, kind_of};
 
 #[derive(Deserialize)]
@@ -49,8 +51,9 @@ impl Extractor {
     ///
     /// # Errors
     /// What a runtime cannot be built for.
-    pub fn new(settings: Settings) -> io::Result<Self> {
-        Ok(Self { readers: Readers::new(settings), runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()? })
+    pub fn new() -> io::Result<Self> {
+        let client = Arc::new(Client::new("/proc/self/exe".into()));
+        Ok(Self { readers: Readers::new(client), runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()? })
     }
 
     /// Reads a file's main content: a page, a feed or a PDF file, told by what it begins with.

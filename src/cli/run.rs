@@ -341,7 +341,7 @@ fn run_scan(input: &Input, manifest: Option<PathBuf>, out: &mut dyn Write) -> Re
 }
 
 fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
-    let extractor = extract::Extractor::new(crate::sandbox::reading::Settings::default())?;
+    let extractor = extract::Extractor::new()?;
     if let Some(lines) = &input.jsonl {
         let faulty = extractor.lines(reader(lines)?, out)?;
         return Ok(if faulty == 0 { End::Done } else { End::Negative });

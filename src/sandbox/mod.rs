@@ -2,11 +2,11 @@
 
 mod below;
 pub mod files;
+pub mod pages;
 mod pool;
 mod printed;
 pub mod processes;
 pub mod programs;
-pub mod reading;
 mod repeated;
 mod review;
 mod view;
@@ -26,8 +26,8 @@ use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, O
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use files::Roots;
+use pages::{Job, Readers};
 use programs::{Outcome, Room};
-use reading::{Job, Readers};
 use toolgate_page::Article;
 use web::{Denied, Egress, EgressRequest, Overflow, Page};
 
@@ -54,7 +54,7 @@ impl Sandbox {
     pub fn new(roots: Roots, egress: Egress, jail: programs::Settings) -> Self {
         let roots = Arc::new(roots);
         let egress = Arc::new(egress);
-        let readers = Readers::new(reading::Settings { helper: jail.client.helper().to_owned(), ..reading::Settings::default() });
+        let readers = Readers::new(Arc::clone(&jail.client));
         let reviewers = programs::Commands::new(&jail);
         Self { reviewers, python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
     }
@@ -183,17 +183,16 @@ impl Sandbox {
         self.readers.read(job, bytes, patience).await
     }
 
-    /// Gets ready for a first request to the web and for its answer, in the background.
+    /// Gets ready for a first request to the web, in the background.
     pub fn prepare_fetch(&self) {
         let egress = Arc::clone(&self.egress);
         // The certificates of the machine are read from its disk.
         tokio::task::spawn_blocking(move || egress.prepare());
-        self.readers.prepare();
     }
 
     /// Gets ready to read what is about to come from outside.
-    pub fn prepare_readers(&self) {
-        self.readers.prepare();
+    pub async fn prepare_readers(&self) {
+        self.readers.prepare().await;
     }
 
     /// Finds out what a program needs before the first one comes: the interpreter, and the walls that hold on this machine.

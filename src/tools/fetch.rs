@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use serde_json::{Map, Value};
 
 use super::answer::heavy;
@@ -92,12 +92,12 @@ impl Tool for Fetch {
             let permit = permit.narrow::<model::Fetch>()?;
             let (action, terms) = (permit.action().clone(), Arc::clone(permit.terms()));
             let (permit, save) = permit.split_save();
-            if save.is_none() && action.method != "HEAD" && matches!(action.format, Format::Markdown | Format::Text) {
-                // Likely a page: who reads it starts while it is on its way.
-                sandbox.prepare_readers();
-            }
+            let is_read = save.is_none() && action.method != "HEAD" && matches!(action.format, Format::Markdown | Format::Text);
             let began = Instant::now();
-            let page = sandbox.fetch(permit, &stage.cancel).await?;
+            // Likely a page: its reader starts while it is on its way.
+            let preparing = OptionFuture::from(is_read.then(|| sandbox.prepare_readers()));
+            let (page, _) = tokio::join!(sandbox.fetch(permit, &stage.cancel), preparing);
+            let page = page?;
             let mut output = match save {
                 Some(save) if page.status < 400 => heavy(true, || {
                     let written = sandbox.roots.write(save.of(page.body.clone()))?;

@@ -13,7 +13,7 @@ use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
 use crate::sandbox::Sandbox;
 use crate::sandbox::files::Written;
-use crate::sandbox::reading::{Job, Source};
+use crate::sandbox::pages::{Job, Source};
 use crate::sandbox::web::Page;
 use toolgate_page::{self as reader, Article, Kind, Mode};
 

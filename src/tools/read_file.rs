@@ -12,7 +12,7 @@ use crate::gate::Permit;
 use crate::model::{self, Action, Block, CallPath, Code, Encoding, Failure, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::files::{Content, Form, Reading};
-use crate::sandbox::reading::{Job, Source};
+use crate::sandbox::pages::{Job, Source};
 use crate::tool::{Card, Stage, Tool};
 use toolgate_page::{Format, Mode};
 

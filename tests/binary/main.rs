@@ -11,6 +11,6 @@ mod home;
 mod http;
 mod mcp;
 mod network;
-mod reading;
+mod pages;
 #[path = "../home/server.rs"]
 mod server;

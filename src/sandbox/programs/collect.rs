@@ -71,7 +71,7 @@ impl Kept {
 ///
 /// # Errors
 /// [`NoRun::Fault`].
-pub(super) fn sealed(parts: &[&[u8]]) -> Result<OwnedFd, NoRun> {
+pub(in crate::sandbox) fn sealed(parts: &[&[u8]]) -> Result<OwnedFd, NoRun> {
     let fault = |e: &dyn std::fmt::Display| NoRun::fault("making an input file", e);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not know the flag that also takes the right to execute away.

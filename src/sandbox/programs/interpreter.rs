@@ -86,7 +86,7 @@ impl Interpreter {
         let needs = without_nested(&all);
         let outside = |path: &str| !needs.iter().any(|parent| Path::new(path).starts_with(parent));
         let links: BTreeSet<_> = self.links.iter().chain(&self.certificates.links).filter(|(path, _)| outside(path)).cloned().collect();
-        (needs.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect(), links.into_iter().collect())
+        (texts(&needs), links.into_iter().collect())
     }
 
     /// A text without the folders in which the interpreter lies: they may tell whose it is, and `site-packages/…` says as much. What is the system's
@@ -121,28 +121,13 @@ impl Interpreter {
 
     fn plan(told: Told) -> Self {
         let mut wanted: BTreeSet<PathBuf> = BTreeSet::new();
-        let mut want = |path: &str| {
-            if let Ok(real) = std::fs::canonicalize(path)
-                && real.components().count() > 2
-            {
-                wanted.insert(real);
-            }
-        };
+        let mut want = |path: &str| wanted.extend(real(path));
         // A prefix of its own is shown whole; a prefix that is the system's (`/usr`) holds far more than Python.
         told.prefixes.iter().filter(|prefix| !SHARED.contains(&prefix.as_str())).for_each(|prefix| want(prefix));
         told.folders.iter().chain(&told.module_path).for_each(|folder| want(folder));
         want(&told.program);
         want(SHELL);
-        for library in told.libraries.iter().chain(&told.shell) {
-            let Ok(real) = std::fs::canonicalize(library) else { continue };
-            match real.parent().and_then(Path::to_str) {
-                Some(folder) if !PLAIN_LIBRARIES.contains(&folder) => want(folder),
-                _ => want(library),
-            }
-        }
-        for extra in EXTRAS {
-            want(extra);
-        }
+        wanted.extend(loaded(told.libraries.iter().chain(&told.shell).map(String::as_str)));
         let needs = without_nested(&wanted);
         let named = [told.executable.as_str(), SHELL].into_iter();
         let links = links(named.chain(told.module_path.iter().chain(&told.prefixes).map(String::as_str)), &needs);
@@ -151,13 +136,41 @@ impl Interpreter {
             program: told.program,
             argv0: told.executable,
             version: told.version,
-            needs: needs.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect(),
+            needs: texts(&needs),
             links,
             certificates,
             module_path: told.module_path,
             start: format!("import marshal\nexec(marshal.loads(bytes.fromhex('{}')))", told.code),
         }
     }
+}
+
+/// What a program needs to see that loads these libraries, and the links on the way.
+pub(in crate::sandbox) fn shown<'a>(program: &str, libraries: impl Iterator<Item = &'a str>) -> (Vec<String>, Vec<(String, String)>) {
+    let needs = without_nested(&real(program).into_iter().chain(loaded(libraries)).collect());
+    let links = links([program], &needs);
+    (texts(&needs), links)
+}
+
+/// What a path leads to, where that is neither the root nor a folder right in it.
+fn real(path: &str) -> Option<PathBuf> {
+    std::fs::canonicalize(path).ok().filter(|real| real.components().count() > 2)
+}
+
+/// Where these libraries are, and what the loader needs to find them.
+fn loaded<'a>(libraries: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    let place = |library: &str| {
+        let file = real(library)?;
+        match file.parent().and_then(Path::to_str) {
+            Some(folder) if !PLAIN_LIBRARIES.contains(&folder) => real(folder),
+            _ => Some(file),
+        }
+    };
+    libraries.filter_map(place).chain(EXTRAS.into_iter().filter_map(real)).collect()
+}
+
+fn texts(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect()
 }
 
 /// Keeps the paths that lie below no other path of the set. The set is sorted, so a parent comes before what is below it.

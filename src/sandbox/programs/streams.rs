@@ -54,12 +54,6 @@ impl Streams {
     /// # Errors
     /// [`NoRun::Fault`].
     pub(super) fn new(stdin: &[u8], task: &[&[u8]], output: u64) -> Result<(Self, Io), NoRun> {
-        let pipe = || -> std::io::Result<(Receiver, OwnedFd)> {
-            let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
-            // Only this end: a program that finds its output full waits.
-            rustix::io::ioctl_fionbio(&from, true)?;
-            Ok((Receiver::from_owned_fd(from)?, to))
-        };
         let pipe = || pipe().map_err(|e| NoRun::fault("making a pipe", e));
         let ((output_from, stdout), (error_from, stderr), (report_from, report)) = (pipe()?, pipe()?, pipe()?);
         let kept = || Kept::new(output);
@@ -103,6 +97,17 @@ impl Streams {
     pub(super) fn end(self) -> (Kept, Kept, Report) {
         (self.output.1, self.error.1, self.report.1.end())
     }
+}
+
+/// A pipe from a program: where what it writes is read, and its end.
+///
+/// # Errors
+/// The error of the system.
+pub(in crate::sandbox) fn pipe() -> std::io::Result<(Receiver, OwnedFd)> {
+    let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
+    // Only this end: a program that finds its output full waits.
+    rustix::io::ioctl_fionbio(&from, true)?;
+    Ok((Receiver::from_owned_fd(from)?, to))
 }
 
 /// Reads to the end, a part at a time. There is no buffer while nothing comes: most streams stay empty.

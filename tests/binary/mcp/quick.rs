@@ -144,16 +144,7 @@ fn a_broken_or_foreign_file_of_facts_changes_nothing() {
 }
 
 #[test]
-fn the_reader_of_pages_stands_once_the_list_is_read_and_nothing_where_the_profile_may_do_neither() {
-    let home = Home::new(FREE);
-    let text = home.read("tools.toml").replace("[\"STANDARD\", \"EXECUTE_CODE\"]", "[\"STANDARD\", \"EXECUTE_CODE\", \"NETWORK_ACCESS\"]");
-    std::fs::write(home.manifest(), text).unwrap();
-    let mut server = Server::greeted(&home, "2025-11-25");
-    let listed = server.request("tools/list", &json!({}));
-    assert!(listed.to_string().contains("\"fetch\""), "{listed}");
-    until("a reader stands", || kinds(&server).iter().any(|kind| kind == "__reader"));
-    assert!(server.close().status.success());
-
+fn nothing_stands_beside_a_server_whose_profile_may_run_no_program_and_read_no_page() {
     let home = Home::new(FREE);
     let text = home.read("tools.toml").replace("[\"STANDARD\", \"EXECUTE_CODE\"]", "[\"READ_FILE\"]");
     std::fs::write(home.manifest(), text).unwrap();

@@ -6,18 +6,68 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress};
+use tempfile::TempDir;
 use toolgate::model::Code;
-use toolgate::sandbox::reading::{Job, Readers, Settings, Source};
+use toolgate::sandbox::pages::{Job, Readers, Source};
+use toolgate::sandbox::processes::below;
+use toolgate::sandbox::programs::Client;
 use toolgate_page::{Format, Mode};
 
 const LONG: Duration = Duration::from_mins(2);
 
-fn readers() -> Readers {
-    Readers::new(Settings { helper: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")), ..Settings::default() })
+/// Readers whose processes are told from those of other tests by the name of their program.
+struct Own {
+    readers: Readers,
+    folder: TempDir,
+}
+
+impl std::ops::Deref for Own {
+    type Target = Readers;
+
+    fn deref(&self) -> &Readers {
+        &self.readers
+    }
+}
+
+impl Own {
+    fn helper(&self) -> PathBuf {
+        self.folder.path().join("helper")
+    }
+
+    /// The process that starts jails, where it runs.
+    fn spawner(&self) -> Option<u32> {
+        let name = self.helper().into_os_string().into_encoded_bytes();
+        children(std::process::id())
+            .into_iter()
+            .find(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().starts_with(&name))
+    }
+
+    /// The readers that run, those that wait among them.
+    fn running(&self) -> Vec<u32> {
+        self.spawner().into_iter().flat_map(readers_below).collect()
+    }
+
+    /// The one reader that has a page, held before it has answered.
+    async fn held(&self) -> u32 {
+        held(|| self.running()).await
+    }
+}
+
+fn readers() -> Own {
+    let folder = tempfile::tempdir().unwrap();
+    let helper = folder.path().join("helper");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_toolgate"), &helper).unwrap();
+    Own { readers: Readers::new(Arc::new(Client::new(helper))), folder }
+}
+
+fn readers_below(spawner: u32) -> Vec<u32> {
+    let is_reader = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with(b"\0__reader\0");
+    below(spawner).into_iter().filter(|pid| is_reader(pid) && !is_dead(*pid)).collect()
 }
 
 fn job(source: Source) -> Job {
@@ -64,66 +114,59 @@ fn tangled() -> Vec<u8> {
     ("<div>".repeat(500) + &"<p>word <b>more</b></p>".repeat(6_000)).into_bytes()
 }
 
-/// The one reader that is at work, held behind its walls before it has answered.
-async fn held(nursery: u32) -> u32 {
+/// Whether a reader has its page.
+fn has_page(reader: u32) -> bool {
+    std::fs::read_link(format!("/proc/{reader}/fd/0")).is_ok_and(|path| path.to_string_lossy().starts_with("/memfd:"))
+}
+
+/// The one of these readers that has a page, held before it has answered.
+async fn held(readers: impl Fn() -> Vec<u32>) -> u32 {
+    let is_held =
+        |reader: u32| std::fs::read_to_string(format!("/proc/{reader}/status")).is_ok_and(|status| status.contains("\nState:\tT"));
     let held = || {
-        children(nursery).into_iter().find(|reader| {
-            let status = std::fs::read_to_string(format!("/proc/{reader}/status")).unwrap_or_default();
-            // One that has answered and is about to be gone is none.
-            if status.contains("\nSeccomp:\t2") && !status.contains("\nState:\tT") {
-                let _ = Command::new("kill").args(["-STOP", &reader.to_string()]).stderr(Stdio::null()).status();
-            }
-            status.contains("\nState:\tT")
-        })
+        let with_page = readers().into_iter().find(|reader| has_page(*reader))?;
+        if !is_held(with_page) {
+            let _ = Command::new("kill").args(["-STOP", &with_page.to_string()]).stderr(Stdio::null()).status();
+        }
+        Some(with_page).filter(|reader| is_held(*reader))
     };
-    until("a reader behind its walls", || held().is_some()).await;
+    until("a reader with a page", || held().is_some()).await;
     held().unwrap()
 }
 
-/// Readers whose nursery is running, and that nursery.
-async fn started() -> (Readers, u32) {
-    let readers = readers();
-    read(&readers, Source::Html, b"<p>x").await.unwrap();
-    let nursery = readers.nursery().unwrap();
-    until("the first reader to be gone", || children(nursery).is_empty()).await;
-    (readers, nursery)
-}
-
 #[tokio::test]
-async fn pages_feeds_and_files_are_read_by_forks_of_one_process() {
+async fn pages_feeds_and_files_are_read_and_nothing_runs_before_the_first_or_after_the_end() {
     let readers = readers();
-    assert_eq!(readers.nursery(), None, "nothing is started before the first page");
+    assert_eq!(readers.spawner(), None);
     assert_eq!(read(&readers, Source::Html, b"<p>a <a href=b>b</a>").await, Ok("a [b](https://a.example/d/b)\n".to_owned()));
-    let first = readers.nursery();
     let feed = b"<rss version='2.0'><channel><title>N</title><item><title>i</title></item></channel></rss>";
     assert_eq!(read(&readers, Source::Feed, feed).await, Ok("# N\n\n## i\n".to_owned()));
     assert_eq!(read(&readers, Source::Pdf, b"no pdf").await, Err(Code::Unreadable));
     assert_eq!(read(&readers, Source::Html, "<meta charset=gbk>x".as_bytes()).await, Ok("x\n".to_owned()));
-    assert!(first.is_some() && readers.nursery() == first);
+    let spawner = readers.spawner().unwrap();
     readers.close().await;
-    assert!(readers.nursery().is_none() && is_dead(first.unwrap()));
+    assert!(readers.spawner().is_none() && is_dead(spawner));
 }
 
 #[tokio::test]
 async fn a_reader_can_open_nothing_and_win_nothing() {
-    let (readers, nursery) = started().await;
+    let readers = readers();
     let page = tangled();
     let look = async {
-        let reader = held(nursery).await;
-        for pid in [nursery, reader] {
-            for (field, expected) in [("NoNewPrivs:", "1"), ("CapEff:", "0000000000000000"), ("CapPrm:", "0000000000000000")] {
-                assert!(status(pid, field).iter().all(|found| found == expected), "{field} {:?}", status(pid, field));
-            }
-            assert_eq!(std::fs::read(format!("/proc/{pid}/environ")).unwrap(), b"");
+        let reader = readers.held().await;
+        for (field, expected) in
+            [("NoNewPrivs:", "1"), ("CapEff:", "0000000000000000"), ("CapPrm:", "0000000000000000"), ("CapBnd:", "0000000000000000")]
+        {
+            assert!(status(reader, field).iter().all(|found| found == expected), "{field} {:?}", status(reader, field));
         }
-        assert_eq!((status(reader, "Seccomp:"), status(reader, "Threads:")), (vec!["2".to_owned()], vec!["1".to_owned()]));
+        assert_eq!(std::fs::read(format!("/proc/{reader}/environ")).unwrap(), b"MALLOC_ARENA_MAX=1\0");
         let open = std::fs::read_dir(format!("/proc/{reader}/fd")).unwrap().map(|fd| fd.unwrap().file_name());
-        assert_eq!(open.collect::<Vec<_>>(), ["0"]);
+        assert_eq!(open.collect::<Vec<_>>(), ["0", "1", "2"]);
         let limits = std::fs::read_to_string(format!("/proc/{reader}/limits")).unwrap();
         let limit =
             |name: &str| limits.lines().find_map(|line| line.strip_prefix(name)).unwrap().split_whitespace().next().unwrap().to_owned();
-        let bounds = ["Max open files", "Max file size", "Max address space", "Max core file size", "Max cpu time"].map(limit);
-        assert_eq!(bounds, ["1", "0", "1073741824", "0", "60"]);
+        let bounds = ["Max open files", "Max file size", "Max address space", "Max core file size"].map(limit);
+        assert_eq!(bounds, ["64", "0", "1073741824", "0"]);
         reader
     };
     let reader = tokio::select! {
@@ -136,55 +179,73 @@ async fn a_reader_can_open_nothing_and_win_nothing() {
 
 #[tokio::test]
 async fn every_page_has_a_reader_of_its_own_which_is_gone_with_it() {
-    let (readers, nursery) = started().await;
+    let readers = readers();
     let page = tangled();
     let look = async {
-        let first = held(nursery).await;
+        let first = readers.held().await;
         assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()), "one page does not wait for another");
-        until("the second reader to be gone", || children(nursery) == [first]).await;
+        until("the second reader to be gone", || readers.running().into_iter().all(|reader| reader == first || !has_page(reader))).await;
         signal(first, "-CONT");
+        first
     };
-    let (told, ()) = tokio::join!(read(&readers, Source::Html, &page), look);
+    let (told, first) = tokio::join!(read(&readers, Source::Html, &page), look);
     assert!(told.unwrap().contains("word"));
-    until("all readers to be gone", || children(nursery).is_empty()).await;
-    assert_eq!(readers.nursery(), Some(nursery));
+    until("the first reader to be gone", || is_dead(first)).await;
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn one_reader_waits_once_a_page_is_on_its_way_and_is_taken_for_it() {
+    let readers = readers();
+    readers.prepare().await;
+    until("a reader that waits", || readers.running().len() == 1).await;
+    let page = tangled();
+    // Whether one is ready to be taken cannot be seen from outside.
+    for round in 0.. {
+        assert!(round < 20, "none that waited was taken");
+        let waiting = readers.running();
+        let hold = async {
+            let reader = readers.held().await;
+            signal(reader, "-CONT");
+            reader
+        };
+        let (told, reader) = tokio::join!(read(&readers, Source::Html, &page), hold);
+        assert!(told.unwrap().contains("word"));
+        if waiting.contains(&reader) {
+            break;
+        }
+    }
     readers.close().await;
 }
 
 #[tokio::test]
 async fn a_page_that_takes_too_long_is_killed_and_the_next_one_is_read() {
-    let (readers, nursery) = started().await;
+    let readers = readers();
     let page = tangled();
     let (job, patience) = (job(Source::Html), Duration::from_secs(10));
-    let (late, reader) = tokio::join!(readers.read(&job, &page, patience), held(nursery));
+    let (late, reader) = tokio::join!(readers.read(&job, &page, patience), readers.held());
     assert_eq!(late.map_err(|failure| failure.0.code), Err(Code::Timeout));
     until("the death of the reader", || is_dead(reader)).await;
     assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
-    assert_eq!(readers.nursery(), Some(nursery));
     readers.close().await;
 }
 
 #[tokio::test]
 async fn the_emergency_stop_ends_readers_with_and_without_a_page() {
-    let (readers, nursery) = started().await;
+    let readers = readers();
     let page = tangled();
     let stop = async {
-        let reader = held(nursery).await;
+        let reader = readers.held().await;
+        let all = readers.running();
         readers.stop().await;
-        reader
+        assert!(all.contains(&reader));
+        all
     };
-    let (told, reader) = tokio::join!(read(&readers, Source::Html, &page), stop);
+    let (told, all) = tokio::join!(read(&readers, Source::Html, &page), stop);
     assert_eq!(told, Err(Code::Killed));
-    until("the death of both", || is_dead(reader) && is_dead(nursery)).await;
-    assert_eq!(readers.nursery(), None);
+    until("the death of all", || all.iter().all(|reader| is_dead(*reader))).await;
     assert_eq!(read(&readers, Source::Html, b"<p>z").await, Ok("z\n".to_owned()), "a later page begins anew");
-
-    // One that does not hear that it is to leave is killed.
-    let nursery = readers.nursery().unwrap();
-    signal(nursery, "-STOP");
-    until("the nursery to be held", || status(nursery, "State:").iter().all(|state| state.starts_with('T'))).await;
-    readers.stop().await;
-    assert!(is_dead(nursery));
+    readers.close().await;
 }
 
 #[tokio::test]
@@ -335,37 +396,20 @@ async fn a_file_whose_reader_runs_out_of_time_or_depth_gives_the_pages_before() 
 
 #[tokio::test]
 async fn a_page_is_read_again_when_all_readers_were_killed_from_outside_and_a_killed_reader_is_told() {
-    let (readers, nursery) = started().await;
+    let readers = readers();
     let page = tangled();
     let kill = async {
-        let reader = held(nursery).await;
-        signal(nursery, "-9");
+        let reader = readers.held().await;
+        signal(readers.spawner().unwrap(), "-9");
         reader
     };
     let (told, reader) = tokio::join!(read(&readers, Source::Html, &page), kill);
     assert!(told.unwrap().contains("word"));
     until("the death of the reader", || is_dead(reader)).await;
 
-    let nursery = readers.nursery().unwrap();
-    signal(nursery, "-9");
-    until("the death of the nursery", || is_dead(nursery)).await;
-    assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()));
-
-    let nursery = readers.nursery().unwrap();
-    let kill = async { signal(held(nursery).await, "-9") };
+    let kill = async { signal(readers.held().await, "-9") };
     let (told, ()) = tokio::join!(read(&readers, Source::Html, &page), kill);
     assert_eq!(told, Err(Code::Unreadable));
-    readers.close().await;
-}
-
-#[tokio::test]
-async fn readers_that_nobody_needs_for_a_while_are_dismissed() {
-    let helper = PathBuf::from(env!("CARGO_BIN_EXE_toolgate"));
-    let readers = Readers::new(Settings { helper, idle: Duration::from_millis(300), ..Settings::default() });
-    readers.prepare();
-    let nursery = readers.nursery().unwrap();
-    until("the end of the idle nursery", || readers.nursery().is_none() && is_dead(nursery)).await;
-    assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()));
     readers.close().await;
 }
 
@@ -374,12 +418,11 @@ async fn readers_die_with_the_program_that_had_them_started() {
     let mut server =
         Command::new(env!("CARGO_BIN_EXE_toolgate")).args(["extract", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     server.stdin.take().unwrap().write_all(&tangled()).unwrap();
-    until("a nursery", || !children(server.id()).is_empty()).await;
-    let nursery = children(server.id())[0];
-    let reader = held(nursery).await;
+    let reader = held(|| readers_below(server.id())).await;
+    let all = below(server.id());
     server.kill().unwrap();
     server.wait().unwrap();
-    until("the death of both", || is_dead(nursery) && is_dead(reader)).await;
+    until("the death of all", || is_dead(reader) && all.iter().all(|pid| is_dead(*pid))).await;
 }
 
 fn extract(arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
@@ -418,7 +461,7 @@ fn extract_tells_pages_feeds_and_files_apart_and_says_why_it_cannot() {
 }
 
 #[test]
-fn a_nursery_of_readers_without_a_server_ends_at_once() {
+fn a_reader_that_gets_no_page_ends_at_once() {
     let helper = Path::new(env!("CARGO_BIN_EXE_toolgate"));
     let reader = Command::new(helper).arg("__reader").stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
     assert_eq!(reader.code(), Some(0));
