@@ -7,13 +7,16 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, apply_filter_all_threads,
 };
-use toolgate::sandbox::programs::{Limit, NoRun, Status};
+use toolgate::sandbox::pages::{Job, Readers, Source};
+use toolgate::sandbox::programs::{Client, Limit, NoRun, Status};
+use toolgate_page::{Format, Mode};
 
 use super::calls::{alive, wait_until};
 use super::harness::{self, Row, World};
@@ -245,9 +248,9 @@ fn what_a_supervisor_leaves_that_was_killed_is_ended_before_its_call_is_answered
 }
 
 #[test]
-fn without_landlock_as_well_nothing_is_run() {
+fn without_landlock_as_well_no_program_runs_and_pages_are_read() {
     if !is_played() {
-        return play("without_landlock_as_well_nothing_is_run", "landlock");
+        return play("without_landlock_as_well_no_program_runs_and_pages_are_read", "landlock");
     }
     let refused = World::of("auto").err();
     assert!(
@@ -256,4 +259,10 @@ fn without_landlock_as_well_nothing_is_run() {
     );
     let told = doctor();
     assert_eq!(told.get("chosen"), None, "{told}");
+    let job = Job { source: Source::Html, mode: Mode::Page, format: Format::Text, content_type: None, base: None };
+    let readers = Readers::new(Arc::new(Client::new(harness::helper())));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let read = runtime.block_on(readers.read(&job, b"<p>a <b>b</b>", Duration::from_mins(1))).unwrap();
+    assert_eq!(read.text, "a b\n");
+    runtime.block_on(readers.close());
 }

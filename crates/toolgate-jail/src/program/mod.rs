@@ -20,7 +20,7 @@ use crate::message::{self, Ground, Plan, Word};
 use crate::raw;
 use crate::reasons::{EXEMPT_PROCESSES, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::spawner::first;
-use crate::spec::Cover;
+use crate::spec::{Cover, Layer};
 use seccomp::{Filters, Kind};
 
 /// What a program's process is given.
@@ -115,10 +115,21 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
             landlock::restrict(plan, &mut built);
         }
         Some(site) => {
-            fence::restrict(plan, covers, site)?;
-            built.on("landlock");
-            built.missing("filesystem", REDUCED_FILES);
-            built.missing("processes", REDUCED_PROCESSES);
+            // A spec that names what must hold, and no files, runs without it.
+            let needs_fence = plan.require.is_empty() || plan.require.contains(&Layer::Filesystem) || !plan.folders.is_empty();
+            match fence::restrict(plan, covers, site) {
+                Ok(()) => {
+                    built.on("landlock");
+                    built.missing("filesystem", REDUCED_FILES);
+                    built.missing("processes", REDUCED_PROCESSES);
+                }
+                Err(NotStarted::Unavailable(_, why)) if !needs_fence => {
+                    for layer in ["landlock", "filesystem", "processes"] {
+                        built.missing(layer, format!("off: {why}"));
+                    }
+                }
+                Err(why) => return Err(why),
+            }
         }
     }
     let has_own_numbers = matches!(plan.ground, Ground::Namespaces | Ground::Rooted);
