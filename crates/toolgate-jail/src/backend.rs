@@ -105,17 +105,24 @@ pub trait Running: Send + std::fmt::Debug {
     fn layers(&self) -> &Layers;
 
     /// The socket that listens on the loopback of a jail whose program has [`Spec::network`]; once.
-    fn gateway(&mut self) -> Option<OwnedFd>;
+    fn gateway(&mut self) -> Option<OwnedFd> {
+        None
+    }
 
     /// Hands the next input to a program that waits for more after its first; its time begins anew.
     ///
     /// # Errors
-    /// It is gone.
-    fn feed<'a>(&'a mut self, spec: &'a Spec, io: Io) -> BoxFuture<'a, std::io::Result<()>>;
+    /// It is gone, or takes no more than one.
+    fn feed<'a>(&'a mut self, spec: &'a Spec, io: Io) -> BoxFuture<'a, std::io::Result<()>> {
+        let _ = (spec, io);
+        Box::pin(std::future::ready(Err(std::io::ErrorKind::Unsupported.into())))
+    }
 
     /// Has every process of it stand still until the next input, and says what all of them used so far ([`End::usage`], [`End::written`]).
     /// `None`: it is gone, or did not stand still in time, and is to be ended.
-    fn pause(&mut self) -> BoxFuture<'_, Option<(Usage, u64)>>;
+    fn pause(&mut self) -> BoxFuture<'_, Option<(Usage, u64)>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// Waits for its end. Safe to drop and to ask again.
     fn end(&mut self) -> BoxFuture<'_, End>;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::jail::prove;
+use super::jail::prove_on;
 use super::landlock::start;
 use crate::backend::{Backend, Io, NotStarted, Probe, Running};
 use crate::client::Client;
@@ -41,7 +41,7 @@ impl Backend for Bubblewrap {
     }
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
-        Box::pin(prove(&self.client, self.ground.clone(), &self.trial))
+        Box::pin(prove_on(&self.client, self.ground.clone(), &self.trial))
     }
 
     fn start<'a>(&'a self, spec: &'a Spec, io: Io, _: bool) -> BoxFuture<'a, Result<Box<dyn Running>, NotStarted>> {

@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::prove;
 use crate::backend::{Io, NotStarted, Probe, Running};
 use crate::client::Client;
 use crate::end::{End, Limit, Usage};
@@ -261,23 +262,7 @@ impl Running for Jail {
     }
 }
 
-/// Runs a trial to its end in a jail of its own on a ground, and says what that holds.
-pub(super) async fn prove(client: &Client, ground: Ground, trial: &Spec) -> Probe {
-    let unusable = |layers, why: String| Probe { usable: false, layers, why_not: Some(why) };
-    let ran = async {
-        let io = || -> io::Result<Io> {
-            let nothing =
-                || rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty());
-            Ok(Io { stdin: nothing()?, stdout: nothing()?, stderr: nothing()?, task: None })
-        };
-        let io = io().map_err(|e| NotStarted::fault("opening /dev/null", e))?;
-        let mut jail = Jail::build(client, Plan::of(trial, ground), trial, Some(&io)).await?;
-        let end = jail.wait_for_end().await;
-        Ok::<_, NotStarted>((jail.layers, end))
-    };
-    match ran.await {
-        Ok((layers, End { exit: Some(0), .. })) => Probe { usable: true, layers, why_not: None },
-        Ok((layers, end)) => unusable(layers, format!("a program that leaves with 0 ended otherwise: {end:?}")),
-        Err(why) => unusable(Layers::new(), why.to_string()),
-    }
+/// Runs a trial in a jail of its own on a ground.
+pub(super) async fn prove_on(client: &Client, ground: Ground, trial: &Spec) -> Probe {
+    prove(false, async |io| Ok(Box::new(Jail::build(client, Plan::of(trial, ground), trial, Some(&io)).await?) as Box<dyn Running>)).await
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::jail::{Jail, prove};
+use super::jail::{Jail, prove_on};
 use crate::backend::{Backend, Io, NotStarted, Probe, Running};
 use crate::client::Client;
 use crate::message::{Ground, Plan};
@@ -30,7 +30,7 @@ impl Backend for Landlock {
     }
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
-        Box::pin(prove(&self.client, Ground::Landlock, &self.trial))
+        Box::pin(prove_on(&self.client, Ground::Landlock, &self.trial))
     }
 
     fn start<'a>(&'a self, spec: &'a Spec, io: Io, _: bool) -> BoxFuture<'a, Result<Box<dyn Running>, NotStarted>> {
