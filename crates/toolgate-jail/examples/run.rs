@@ -1,5 +1,5 @@
 //! Runs a command in a jail that shows the system's programs, and says how it ended:
-//! `cargo run -p toolgate-jail --example run -- native /bin/echo hello`.
+//! `cargo run -p toolgate-jail --example run -- native /bin/echo hello`. In an image: `run podman:IMAGE /bin/echo hello`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_jail::{Backend, Bubblewrap, Client, Io, Landlock, Layer, Limits, Native, Spec};
+use toolgate_jail::{Backend, Bubblewrap, Client, Container, ContainerSettings, Io, Landlock, Layer, Limits, Native, Spec};
 
 fn main() -> ExitCode {
     // The spawner is this program, started again.
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((backend, command)) = arguments.split_first().filter(|(_, command)| !command.is_empty()) else {
-        eprintln!("usage: run native|landlock|bubblewrap PROGRAM [ARGUMENT...]");
+        eprintln!("usage: run native|landlock|bubblewrap|docker:IMAGE|podman:IMAGE PROGRAM [ARGUMENT...]");
         return ExitCode::from(2);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -58,10 +58,23 @@ fn spec(command: &[String]) -> Spec {
     }
 }
 
+/// A command of an image, which brings its own system. It waits for its line, and reads what lies in the folder of its call.
+fn spec_in_image(command: &[String]) -> Spec {
+    let wait = ["sh", "-c", "read line; exec \"$@\" <\"$TOOLGATE_CALL/stdin\"", "sh"].map(str::to_owned);
+    let arguments = wait.into_iter().chain(command.iter().cloned()).collect();
+    Spec { program: "/bin/sh".to_owned(), arguments, shown: Vec::new(), links: Vec::new(), waits: true, ..spec(command) }
+}
+
 async fn run(backend: &str, command: &[String]) -> Result<(), String> {
     let client = Arc::new(Client::new("/proc/self/exe".into()));
+    let image = backend.split_once(':');
+    let spec = if image.is_some() { spec_in_image } else { spec };
     let trial = spec(&["/usr/bin/true".to_owned()]);
-    let backend: Box<dyn Backend> = match backend {
+    let backend: Box<dyn Backend> = match image.map_or(backend, |_| "container") {
+        "container" => {
+            let (engine, image) = image.map(|(engine, image)| (engine.to_owned(), image.to_owned())).unwrap_or_default();
+            Box::new(Container::new(ContainerSettings { engine, image, runtime: None, patience: Duration::from_secs(10) }, trial))
+        }
         "native" => Box::new(Native::new(client, trial)),
         "landlock" => Box::new(Landlock::new(client, trial)),
         "bubblewrap" => Box::new(Bubblewrap::new(client, trial)),
@@ -70,11 +83,12 @@ async fn run(backend: &str, command: &[String]) -> Result<(), String> {
     println!("{:#?}", backend.probe().await);
     let text = |e: std::io::Error| e.to_string();
     let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned();
+    let nothing = || std::fs::File::options().read(true).write(true).open("/dev/null").map(Into::into).map_err(text);
     let io = Io {
         stdin: own(std::io::stdin().as_fd()).map_err(text)?,
         stdout: own(std::io::stdout().as_fd()).map_err(text)?,
         stderr: own(std::io::stderr().as_fd()).map_err(text)?,
-        task: None,
+        task: if image.is_some() { Some((nothing()?, nothing()?)) } else { None },
     };
     let mut running = backend.start(&spec(command), io, true).await.map_err(|why| why.to_string())?;
     println!("{:?}", running.end().await);

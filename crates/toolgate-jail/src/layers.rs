@@ -10,6 +10,11 @@ use crate::spec::{Layer, Layers};
 pub(crate) struct Built(Layers);
 
 impl Built {
+    /// All of it at once.
+    pub(crate) fn of<const N: usize>(layers: [(&str, &str); N]) -> Self {
+        Self(layers.map(|(name, state)| (name.to_owned(), state.to_owned())).into())
+    }
+
     /// Notes that a layer stands.
     pub(crate) fn on(&mut self, name: &str) {
         self.0.insert(name.to_owned(), "on".to_owned());

@@ -18,7 +18,7 @@ mod spawner;
 mod spec;
 
 pub use backend::{Backend, Io, NotStarted, Probe, Running};
-pub use backends::{Bubblewrap, Landlock, Native};
+pub use backends::{Bubblewrap, Container, ContainerSettings, Landlock, Native};
 pub use client::{Client, enter_if_asked};
 pub use end::{End, Limit, Usage};
 pub use program::waiting::wait_for_call;

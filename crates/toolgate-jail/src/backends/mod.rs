@@ -1,12 +1,14 @@
 //! The engines that run programs, one file each, and what they share.
 
 mod bubblewrap;
+mod container;
 mod jail;
 mod landlock;
 mod native;
 mod pool;
 
 pub use bubblewrap::Bubblewrap;
+pub use container::{Container, ContainerSettings};
 pub use landlock::Landlock;
 pub use native::Native;
 

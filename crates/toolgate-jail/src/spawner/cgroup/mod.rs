@@ -103,10 +103,7 @@ const TRIAL: Limits = Limits {
 impl Group {
     /// Makes one group at a place.
     fn add(&mut self, place: &Candidate, limits: &Limits) -> Result<(), String> {
-        let mut name = [0_u8; 8];
-        getrandom::fill(&mut name).map_err(|e| e.to_string())?;
-        let owner = rustix::process::getpid().as_raw_nonzero();
-        let folder = place.folder.join(format!("{}{owner}-{:016x}", prefix(), u64::from_ne_bytes(name)));
+        let folder = place.folder.join(new_name().map_err(|e| e.to_string())?);
         fs::create_dir(&folder).map_err(|e| e.to_string())?;
         self.folders.push(folder.clone());
         fit_out(place, &folder, limits)?;
@@ -205,20 +202,39 @@ const PERIOD_US: u64 = 100_000;
 
 /// Removes what spawners left that were killed.
 fn sweep(place: &Path) {
-    let own = prefix();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(&own)?.split('-').next()?.parse::<u32>().ok());
-        if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
+        if entry.file_name().to_str().is_some_and(is_left_over) {
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// What the names of our groups begin with; the number of their spawner follows, which means something only among the processes that see it.
+/// What the names of our groups begin with; the number of who made it follows, which means something only among the processes that see it.
 fn prefix() -> String {
     let namespace = rustix::fs::stat("/proc/self/ns/pid").map_or(0, |facts| facts.st_ino);
     format!("toolgate-{namespace}-")
+}
+
+/// A name that nothing has yet, and by which this process is known to be who made what has it.
+pub(crate) fn new_name() -> Result<String, getrandom::Error> {
+    let mut random = [0_u8; 8];
+    getrandom::fill(&mut random)?;
+    Ok(format!("{}{}-{:016x}", prefix(), std::process::id(), u64::from_ne_bytes(random)))
+}
+
+/// The process that made what has this name. None for one of another process namespace, which cannot be seen.
+fn maker(name: &str) -> Option<u32> {
+    name.strip_prefix(&prefix())?.split('-').next()?.parse().ok()
+}
+
+/// Whether this process made what has this name.
+pub(crate) fn is_own(name: &str) -> bool {
+    maker(name) == Some(std::process::id())
+}
+
+/// Whether the process is gone that made what has this name.
+pub(crate) fn is_left_over(name: &str) -> bool {
+    maker(name).is_some_and(|maker| !Path::new(&format!("/proc/{maker}")).exists())
 }
 
 /// How many processes the kernel killed because the bound on memory was reached, by the file that counts them.
@@ -241,7 +257,7 @@ pub(crate) fn cpu_time(counter: &File) -> Option<u64> {
 }
 
 /// The first half KiB of a file of the kernel, as it is now.
-fn text(file: &File) -> String {
+pub(crate) fn text(file: &File) -> String {
     let mut text = [0_u8; 512];
     let count = file.read_at(&mut text, 0).unwrap_or(0);
     String::from_utf8_lossy(text.get(..count).unwrap_or_default()).into_owned()
