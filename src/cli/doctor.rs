@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::manifest::{Check, Manifest, Python};
 use crate::policy::program;
 use crate::sandbox::files;
-use crate::sandbox::programs::{BACKENDS, Interpreter, Layer, Probe, Settings, too_few_files};
+use crate::sandbox::programs::{BACKENDS, CONTAINER, Interpreter, Layer, Layers, Probe, Settings, probe_container, too_few_files};
 
 /// The report of `toolgate doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,23 +71,8 @@ pub struct Line {
 
 /// Tries every backend.
 pub async fn examine(settings: &Settings) -> Report {
-    // Asked anew: what is remembered may be what is to be found out about.
-    let interpreter = match Interpreter::detect(&settings.interpreter).await {
-        Ok(interpreter) => Arc::new(interpreter),
-        Err(no_run) => {
-            return Report {
-                interpreter: no_run.to_string(),
-                packages: settings.unready.clone(),
-                few_files: too_few_files(),
-                chosen: None,
-                backends: Vec::new(),
-                quotas: Vec::new(),
-                imports_act_as_strict: None,
-            };
-        }
-    };
     let mut report = Report {
-        interpreter: format!("{} ({})", interpreter.argv0, interpreter.version),
+        interpreter: String::new(),
         packages: settings.unready.clone(),
         few_files: too_few_files(),
         chosen: None,
@@ -96,9 +80,35 @@ pub async fn examine(settings: &Settings) -> Report {
         quotas: Vec::new(),
         imports_act_as_strict: None,
     };
+    // Asked anew: what is remembered may be what is to be found out about.
+    match Interpreter::detect(&settings.interpreter).await {
+        Ok(interpreter) => {
+            report.interpreter = format!("{} ({})", interpreter.argv0, interpreter.version);
+            examine_host(settings, &interpreter, &mut report).await;
+        }
+        Err(no_run) => report.interpreter = no_run.to_string(),
+    }
+    let probe = match settings.container.clone() {
+        Some(container) => probe_container(container).await,
+        None => Probe {
+            usable: false,
+            layers: Layers::new(),
+            why_not: Some("there is no `[python.container]` with an engine and an image".to_owned()),
+        },
+    };
+    if settings.backend == CONTAINER {
+        report.interpreter = settings.container.as_ref().map(|of| format!("python3 of the image `{}`", of.image)).unwrap_or_default();
+        report.chosen = probe.usable.then(|| CONTAINER.to_owned());
+    }
+    report.backends.push(Line { name: CONTAINER.to_owned(), probe });
+    report
+}
+
+/// Tries the backends that run programs of the host.
+async fn examine_host(settings: &Settings, interpreter: &Interpreter, report: &mut Report) {
     let mut best = None;
     for listed in BACKENDS {
-        let probe = listed.probe(&settings.client, &interpreter).await;
+        let probe = listed.probe(&settings.client, interpreter).await;
         // As the server chooses: the first of those that hold most.
         if probe.usable
             && (settings.backend == "auto" || settings.backend == listed.name)
@@ -109,7 +119,6 @@ pub async fn examine(settings: &Settings) -> Report {
         }
         report.backends.push(Line { name: listed.name.to_owned(), probe });
     }
-    report
 }
 
 impl Report {

@@ -26,7 +26,7 @@ use crate::model::{
 };
 use crate::policy::{Channels, Screened, State};
 use crate::sandbox::files::Roots;
-use crate::sandbox::programs::Settings;
+use crate::sandbox::programs::{Settings, container_settings};
 use crate::tools;
 
 /// What `check` looks at.
@@ -193,7 +193,8 @@ fn lacking_wall(found: &setup::Found) -> Result<Option<String>, Fault> {
     }
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let super::environment::Environment { interpreter, unready } = super::environment::find(&found.manifest, found.file.as_deref(), &state);
-    let settings = Settings { interpreter, unready, backend: python.backend.clone(), ..Settings::default() };
+    let (backend, container) = (python.backend.clone(), container_settings(python));
+    let settings = Settings { interpreter, unready, backend, container, ..Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(super::doctor::examine(&settings)).lacking_wall(python))
 }

@@ -430,7 +430,8 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
     let backend = found.manifest.python.backend.clone();
-    let settings = programs::Settings { interpreter, unready, backend, ..programs::Settings::default() };
+    let container = programs::container_settings(&found.manifest.python);
+    let settings = programs::Settings { interpreter, unready, backend, container, ..programs::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut report = runtime.block_on(doctor::examine(&settings));
     report.quotas = doctor::quotas(&found.manifest, &state);

@@ -228,6 +228,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         interpreter,
         unready,
         backend: manifest.python.backend.clone(),
+        container: programs::container_settings(&manifest.python),
         preload: manifest.python.preload.clone(),
         sessions: programs::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
         state: Some(Arc::clone(&state)),

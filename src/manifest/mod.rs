@@ -29,8 +29,8 @@ pub use read::{parse, parse_json};
 pub use schema::schema;
 pub use text::fold;
 pub use types::{
-    ArgumentRule, BACKENDS, Bounds, Check, Clients, Files, OAuth, Place, Profile, Python, Quota, Remember, Root, RootMode, RootUse,
-    Symlinks, Token, ToolRules,
+    ArgumentRule, BACKENDS, Bounds, Check, Clients, Container, Files, OAuth, Place, Profile, Python, Quota, Remember, Root, RootMode,
+    RootUse, Symlinks, Token, ToolRules,
 };
 
 use crate::model::Flags;

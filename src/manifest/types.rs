@@ -178,7 +178,18 @@ impl RootUse {
 }
 
 /// What `[python] backend` may name.
-pub const BACKENDS: &[&str] = &["auto", "native", "landlock", "bubblewrap"];
+pub const BACKENDS: &[&str] = &["auto", "native", "landlock", "bubblewrap", "container"];
+
+/// `[python.container]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// `docker` or `podman`.
+    pub engine: &'static str,
+    /// The image.
+    pub image: String,
+    /// `runc`, `crun` or `runsc`; none: the engine's own choice.
+    pub runtime: Option<&'static str>,
+}
 
 /// `[python]`
 #[derive(Debug, Clone)]
@@ -229,6 +240,8 @@ pub struct Python {
     pub env: BTreeMap<String, String>,
     /// `auto`, or the one backend to use.
     pub backend: String,
+    /// What the backend `container` runs programs in.
+    pub container: Option<Container>,
     /// Layers without which no program runs.
     pub require: Vec<String>,
 }
@@ -260,6 +273,7 @@ impl Default for Python {
             idle: Duration::from_mins(10),
             env: BTreeMap::new(),
             backend: "auto".to_owned(),
+            container: None,
             // `memory` is partial on a machine that gives no memory control group; who wants more than that writes it.
             require: texts(&["filesystem", "network", "processes", "syscalls"]),
         }

@@ -12,7 +12,9 @@ mod http;
 mod walls;
 
 pub(super) use http::Http;
-pub(super) use walls::{Check, Files, Network, Python, Robots, Root, RootMode, RootUse, Secret, Symlinks, Writes};
+pub(super) use walls::{
+    Check, Container, Engine, Files, Network, Python, Robots, Root, RootMode, RootUse, Runtime, Secret, Symlinks, Writes,
+};
 
 /// Everything agents may do here. What is not written is denied; deny beats ask beats allow; order never matters; unknown keys are errors.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -169,10 +169,41 @@ pub(in crate::manifest) struct Python {
     pub(in crate::manifest) sessions: Option<Sessions>,
     /// The environment, otherwise empty.
     pub(in crate::manifest) env: Option<BTreeMap<String, String>>,
-    /// `auto` (default): the strongest this machine can prove; or a name, then nothing weaker is used.
+    /// `auto` (default): the strongest this machine can prove, `container` excepted; or a name, then nothing weaker is used.
     pub(in crate::manifest) backend: Option<String>,
+    /// What `backend = "container"` runs programs in.
+    pub(in crate::manifest) container: Option<Container>,
     /// Layers without which `run_python` is refused.
     pub(in crate::manifest) require: Option<Vec<Layer>>,
+}
+
+/// The containers in which Python runs. The image brings the interpreter, its `python3`, and its packages; nothing is ever pulled.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::manifest) struct Container {
+    /// `docker` or `podman`.
+    pub(in crate::manifest) engine: Option<Engine>,
+    /// The image, which must be there.
+    pub(in crate::manifest) image: Option<String>,
+    /// `runc`, `crun` or `runsc` (gVisor); missing: the engine's own choice.
+    pub(in crate::manifest) runtime: Option<Runtime>,
+}
+
+/// A container engine.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::manifest) enum Engine {
+    Docker,
+    Podman,
+}
+
+/// What an engine starts containers with.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::manifest) enum Runtime {
+    Runc,
+    Crun,
+    Runsc,
 }
 
 /// A root as a program sees it.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::super::{
-    AllowPattern, BACKENDS, Check, DenyPattern, Files, LaterPattern, Place, Python, Quota, Root, RootMode, RootUse, Symlinks, raw, units,
+    AllowPattern, BACKENDS, Check, Container, DenyPattern, Files, LaterPattern, Place, Python, Quota, Root, RootMode, RootUse, Symlinks,
+    raw, units,
 };
 use super::Reader;
 use crate::manifest::roots::segments_of;
@@ -170,6 +171,18 @@ impl Reader<'_, '_> {
         } else if !BACKENDS.contains(&backend.as_str()) {
             self.unknown("python.backend", "backend", &backend, BACKENDS.iter().copied());
         }
+        let container = written.container.and_then(|written| self.container(written));
+        if backend == "container" {
+            if container.is_none() {
+                self.fault("python.backend", "the backend `container` needs `[python.container]` with `engine` and `image`");
+            }
+            if network {
+                self.fault("python.network", "a container has no way to the network; write `network = false`, or another `backend`");
+            }
+            if written.packages.as_ref().is_some_and(|packages| !packages.is_empty()) {
+                self.fault("python.packages", "in a container the image brings the packages; install them there, and leave this out");
+            }
+        }
         Python {
             interpreter: self.written("python.interpreter", written.interpreter).unwrap_or(defaults.interpreter),
             packages: self.list("python.packages", &written.packages.unwrap_or_default(), crate::manifest::requirement),
@@ -201,11 +214,32 @@ impl Reader<'_, '_> {
             idle: self.time("python.sessions.idle", sessions.idle.as_ref()).unwrap_or(defaults.idle),
             env,
             backend,
+            container,
             require: match written.require {
                 Some(layers) => layers.into_iter().map(|layer| layer.as_str().to_owned()).collect(),
                 None => defaults.require,
             },
         }
+    }
+
+    fn container(&mut self, written: raw::Container) -> Option<Container> {
+        let engine = written.engine.map(|engine| match engine {
+            raw::Engine::Docker => "docker",
+            raw::Engine::Podman => "podman",
+        });
+        let image = self.written("python.container.image", written.image);
+        // An engine would take it for an option.
+        let image = image.filter(|image| !image.starts_with('-'));
+        let runtime = written.runtime.map(|runtime| match runtime {
+            raw::Runtime::Runc => "runc",
+            raw::Runtime::Crun => "crun",
+            raw::Runtime::Runsc => "runsc",
+        });
+        let (Some(engine), Some(image)) = (engine, image) else {
+            self.fault("python.container", "write the `engine`, `docker` or `podman`, and the `image`");
+            return None;
+        };
+        Some(Container { engine, image, runtime })
     }
 
     /// A program inside a writable root is not asked file by file, so nothing in such a root may be denied. A session's own folder holds

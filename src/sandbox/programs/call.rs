@@ -59,6 +59,10 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
         let gateway = format!("http://127.0.0.1:{}", toolgate_jail::GATEWAY_PORT);
         environment.extend(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name.to_owned(), gateway.clone())));
     }
+    if interpreter.is_of_image() {
+        // The image says where its interpreter is.
+        environment.remove("PATH");
+    }
     environment.extend(spec.env.clone());
     let path: Vec<String> = interpreter.module_path.iter().cloned().chain(spec.module_folders()).collect();
     let settings = [path.join("\n"), preload.join(" "), spec.prelude.as_deref().unwrap_or_default().to_owned()];

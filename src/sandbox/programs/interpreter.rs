@@ -79,6 +79,25 @@ impl Interpreter {
         .await
     }
 
+    /// The one of an image, which brings all that it needs. Its version is not known, so it compiles the bootstrap itself.
+    pub(super) fn of_image() -> Self {
+        Self {
+            program: "python3".to_owned(),
+            argv0: "python3".to_owned(),
+            version: String::new(),
+            needs: Vec::new(),
+            links: Vec::new(),
+            module_path: Vec::new(),
+            certificates: Certificates::default(),
+            start: super::BOOTSTRAP.to_owned(),
+        }
+    }
+
+    /// Whether it is one of an image.
+    pub(super) fn is_of_image(&self) -> bool {
+        self.needs.is_empty()
+    }
+
     /// What it needs to see, and the links on the way, where it also sees which authorities to trust.
     pub(super) fn with_certificates(&self) -> (Vec<String>, Vec<(String, String)>) {
         let mut all = self.certificates.needs.clone();

@@ -3,6 +3,7 @@
 mod call;
 mod collect;
 mod commands;
+mod container;
 mod fonts;
 mod harvest;
 mod interpreter;
@@ -29,6 +30,7 @@ use sessions::Sessions;
 
 pub(super) use collect::sealed;
 pub use commands::{Bounds, Commands};
+pub use container::{CONTAINER, container_settings, probe_container};
 pub use interpreter::Interpreter;
 pub(super) use interpreter::shown;
 pub use outcome::{Isolation, LeftFile, NoRun, Outcome, Picture, Status};
@@ -50,7 +52,7 @@ pub struct Listed {
     make: fn(&Arc<Client>, Spec) -> Arc<dyn Backend>,
 }
 
-/// Every backend, strongest first; where an earlier one holds less on a machine than a later one, the later one is taken.
+/// Every backend that runs programs of the host, strongest first; where an earlier one holds less on a machine than a later one, the later one is taken.
 pub const BACKENDS: &[Listed] = &[
     Listed { name: "native", make: |client, trial| Arc::new(Native::new(Arc::clone(client), trial)) },
     Listed { name: "landlock", make: |client, trial| Arc::new(Landlock::new(Arc::clone(client), trial)) },
@@ -147,6 +149,11 @@ impl Jail {
         if let Some(reason) = settings.unready {
             return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
         }
+        if settings.backend == CONTAINER {
+            let (backend, interpreter, probe) = container::find(&settings).await?;
+            let (preload, sessions) = (settings.preload.into(), Sessions::new(settings.sessions));
+            return Ok(Self { backend, interpreter: Arc::new(interpreter), probe: Arc::new(probe), preload, sessions });
+        }
         // The spawner starts while the interpreter is looked for.
         let (interpreter, ()) =
             futures::future::join(Interpreter::find(&settings.interpreter, settings.state.as_ref()), settings.client.prepare()).await;
@@ -164,6 +171,10 @@ impl Jail {
         if spec.network.is_some() && self.backend.name() == "landlock" {
             let reason = "the backend `landlock` has no way to the gateway; set `[python] network = false`".to_owned();
             return Err(NoRun::Unavailable { layer: "network".to_owned(), reason });
+        }
+        if spec.session.is_some() && self.backend.name() == CONTAINER {
+            let reason = "a container runs one program; leave `session` out, and keep what is to stay in a file of a root".to_owned();
+            return Err(NoRun::Unavailable { layer: "sessions".to_owned(), reason });
         }
         let jail = jail_spec(spec, &self.interpreter, &self.preload)?;
         let made = match &spec.session {

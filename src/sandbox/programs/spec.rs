@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use toolgate_jail::{Client, Cover, Layer};
+use toolgate_jail::{Client, ContainerSettings, Cover, Layer};
 
 use crate::audit::StateDir;
 use crate::model::Bytes;
@@ -203,6 +203,8 @@ pub struct Settings {
     pub unready: Option<String>,
     /// `[python] backend`: `auto`, or a name of [`super::BACKENDS`], and then nothing weaker is used.
     pub backend: String,
+    /// What the backend `container` runs programs in.
+    pub container: Option<ContainerSettings>,
     /// Modules a waiting interpreter has imported.
     pub preload: Vec<String>,
     /// The way to the spawner, whose program calls [`toolgate_jail::enter_if_asked`] first.
@@ -219,6 +221,7 @@ impl Default for Settings {
             interpreter: PathBuf::from("python3"),
             unready: None,
             backend: "auto".to_owned(),
+            container: None,
             preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
             client: Arc::new(Client::new(PathBuf::from("/proc/self/exe"))),
             sessions: SessionBounds::default(),

@@ -7,6 +7,7 @@ mod attacks;
 mod bound;
 mod changes;
 mod commands;
+mod container;
 mod cpython;
 mod crash;
 mod day;

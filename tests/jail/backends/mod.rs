@@ -49,10 +49,11 @@ fn an_ordinary_user_has_the_same_walls() {
 
 #[test]
 fn a_manifest_may_name_every_backend_and_no_other() {
-    let all: Vec<_> = std::iter::once("auto").chain(BACKENDS.iter().map(|listed| listed.name)).collect();
+    let all: Vec<_> = std::iter::once("auto").chain(BACKENDS.iter().map(|listed| listed.name)).chain(["container"]).collect();
     assert_eq!(toolgate::manifest::BACKENDS, all);
     let read = |name: &str| {
-        toolgate::manifest::parse(&format!("version = 1\n[python]\nbackend = {name:?}\n"), toolgate::tools::specs())
+        let container = "[python.container]\nengine = \"podman\"\nimage = \"image\"\n";
+        toolgate::manifest::parse(&format!("version = 1\n[python]\nbackend = {name:?}\n{container}"), toolgate::tools::specs())
             .map_err(|faults| format!("{faults:?}"))
     };
     for name in all {
