@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gives the container engines of this machine the image of the tests, made from Debian's packages. Run again, it makes only what is missing.
+# Gives the container engines of this machine the image of the tests, made from Debian's packages; `./check --all` installs engines. Run again, it makes only what is missing.
 #   container-image.sh FOLDER [PID]    keeps the image's archive, the runtimes' wrappers and the daemon's data in FOLDER
 # Prints one line for each engine and runtime in which a program has run: `ready ENGINE RUNTIME`, else `skipped ENGINE RUNTIME: WHY`.
 # As root it starts dockerd where none answers, and ends it when the process PID has ended; without PID it stays.
@@ -13,22 +13,6 @@ exec 3>&1 >>"$folder/log" 2>&1 # what it says goes to 3: a daemon must not keep 
 
 say() { printf '%s\n' "$*" >&3; }
 has() { command -v "$1" >/dev/null; }
-
-packages() { # what is missing, where a machine lets us
-  local wanted=()
-  has docker && has dockerd || wanted+=(docker.io)
-  has podman || wanted+=(podman)
-  has runc || wanted+=(runc)
-  has crun || wanted+=(crun)
-  has runsc || wanted+=(runsc)
-  has mmdebstrap || has debootstrap || wanted+=(mmdebstrap)
-  [ "$root" ] && has apt-get && [ "${#wanted[@]}" -gt 0 ] || return 0
-  timeout 300 apt-get update -qq
-  # One that a release does not have must not keep the others away.
-  for package in "${wanted[@]}"; do
-    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq --no-install-recommends "$package"
-  done
-}
 
 archive() { # a file system with Python
   [ -s "$folder/root.tar" ] && return 0
@@ -96,7 +80,6 @@ image_in() { # engine
   timeout 60 "$1" image inspect "$image" >/dev/null || timeout 600 nice "$1" import "$folder/root.tar" "$image"
 }
 
-packages
 wrappers
 archive || { say "skipped docker and podman: the image could not be made; see $folder/log"; exit 0; }
 if ! has podman; then

@@ -1,6 +1,6 @@
 //! The backend `container` over every engine and runtime of this machine, and over engines that are missing or hang.
 //!
-//! What needs an engine is ignored unless asked for; `container-image.sh` then installs what it can, and says what it cannot.
+//! What needs an engine is ignored unless asked for; `container-image.sh` then says which engines run programs here.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; what is skipped says why")]
 
