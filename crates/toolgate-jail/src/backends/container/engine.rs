@@ -118,8 +118,7 @@ impl Engine {
         let began = Instant::now();
         loop {
             let (all, _) = self.ask(&["ps", "--all", "--filter", &format!("label={LABEL}"), "--format", "{{.Names}}"]).await?;
-            let left = all.lines().find(|name| which(name) && began.elapsed() <= self.settings.patience);
-            let Some(name) = left else { return Ok(()) };
+            let Some(name) = all.lines().find(|name| which(name) && began.elapsed() <= self.settings.patience) else { return Ok(()) };
             self.remove(name).await;
             let _ = fs::remove_dir_all(std::env::temp_dir().join(name));
         }

@@ -38,11 +38,9 @@ impl Plan {
     /// # Errors
     /// What an engine cannot do.
     pub(super) fn of(engine: &Arc<Engine>, spec: &Spec) -> Result<Self, NotStarted> {
-        let unavailable = |what: &str, why: &str| Err(NotStarted::Unavailable(what.to_owned(), why.to_owned()));
-        match (spec.network, spec.waits) {
-            (true, _) => return unavailable("network", "a container has no way to the gateway; use another backend, or no network"),
-            (_, false) => return unavailable("waits", "a program in a container waits for its call; give it a spec that waits"),
-            _ => {}
+        if spec.network {
+            let why = "a container has no way to the gateway; use another backend, or no network";
+            return Err(NotStarted::Unavailable("network".to_owned(), why.to_owned()));
         }
         let mut arguments = flags(engine, spec);
         let folders = spec.folders.iter().map(locate).collect::<Result<Vec<_>, _>>()?;
@@ -78,7 +76,11 @@ impl Kind for Plan {
     }
 
     fn build(self: Arc<Self>) -> BoxFuture<'static, Result<Waiting, NotStarted>> {
-        Box::pin(async move { Waiting::begin(&self).await })
+        Box::pin(async move {
+            // Its making would take the processors from the call that took the last one.
+            tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+            Waiting::begin(&self).await
+        })
     }
 }
 
