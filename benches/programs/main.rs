@@ -48,10 +48,13 @@ fn main() {
     line("toolgate, a jail waits", rounds, PAUSE, &mut || server.timed("pass"));
     line("toolgate, a jail waits, print(sum(…))", rounds, PAUSE, &mut || server.timed("print(sum(range(1000)))"));
     line("toolgate, back to back", rounds, Duration::ZERO, &mut || server.timed("pass"));
-    line("toolgate, the pool is empty", rounds, PAUSE, &mut || server.with_an_empty_pool("pass"));
     line("toolgate, cold (`fresh`)", rounds, PAUSE, &mut || server.timed_fresh("pass"));
     settle(&mut server, "pass");
-    println!("{:<44} {}", "toolgate, private memory of a ready child", server.memory());
+    println!("{:<44} {}", "toolgate, at rest, a jail waits", server.memory());
+    let preloaded = || timed(Command::new(&python).args(["-I", "-S", "-c", "import json, re, math, statistics"]));
+    let of_200 = |measure: &mut dyn FnMut() -> Duration| (0..200).map(|_| measure()).sum::<Duration>().as_secs_f64() / 200.0;
+    let (calls, bare) = (of_200(&mut || server.timed("pass")), of_200(&mut || preloaded()));
+    println!("{:<44} {:.2} of the rate of interpreters that import the same", "toolgate, 200 calls back to back", bare / calls);
     for flight in [4, 64] {
         println!("{:<44} {:>9.0} calls/s", format!("toolgate, {flight} at once"), server.throughput("pass", flight, 512));
     }
@@ -68,7 +71,7 @@ fn main() {
             line("toolgate, numpy preloaded, a sum", rounds, PAUSE, &mut || server.timed(numpy));
             let pandas = "import pandas as pd\nprint(pd.DataFrame({'a': [1, 2, 3]}).sum())";
             line("toolgate, pandas preloaded, a frame", rounds, PAUSE, &mut || server.timed(pandas));
-            println!("{:<44} {}", "toolgate, private memory of such a child", server.memory());
+            println!("{:<44} {}", "toolgate, at rest, such a jail waits", server.memory());
         }
         None => println!("numpy and pandas: not installed (`./check --setup`), left out"),
     }

@@ -5,7 +5,6 @@
     reason = "a JSON value read by a missing name is null; a path is quoted for TOML"
 )]
 
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -113,25 +112,6 @@ impl Server {
         begun.elapsed()
     }
 
-    /// A call while every jail that was ready is taken by one that sleeps.
-    pub(crate) fn with_an_empty_pool(&mut self, code: &str) -> Duration {
-        let mut busy: Vec<u64> = (0..3).map(|_| self.call("import time\ntime.sleep(0.04)", false)).collect();
-        // Handing three calls out takes about a millisecond; new jails are built only when it has been quiet for three.
-        std::thread::sleep(Duration::from_micros(1500));
-        let begun = Instant::now();
-        let id = self.call(code, false);
-        busy.push(id);
-        let mut took = Duration::ZERO;
-        while !busy.is_empty() {
-            let done = self.receive(&busy);
-            busy.retain(|id| *id != done);
-            if done == id {
-                took = begun.elapsed();
-            }
-        }
-        took
-    }
-
     /// Calls per second with so many under way.
     pub(crate) fn throughput(&mut self, code: &str, flight: usize, calls: usize) -> f64 {
         let begun = Instant::now();
@@ -147,24 +127,15 @@ impl Server {
         calls as f64 / begun.elapsed().as_secs_f64()
     }
 
-    /// The private memory of the interpreters that wait, and of the two small processes around each.
+    /// What the server and everything below it take, each page that is shared by its share, and how many processes there are.
     pub(crate) fn memory(&self) -> String {
-        let mut interpreters = Vec::new();
-        let mut small = Vec::new();
-        let spawners = children(self.child.id());
-        let mut queue: Vec<u32> = spawners.iter().flat_map(|pid| children(*pid)).collect();
-        while let Some(pid) = queue.pop() {
-            queue.extend(children(pid));
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            if name.starts_with("python") { interpreters.push(pid) } else { small.push(pid) }
+        let mut all = vec![self.child.id()];
+        let mut at = 0;
+        while let Some(pid) = all.get(at) {
+            all.extend(children(*pid));
+            at += 1;
         }
-        // The oldest interpreter is the one that the others were forked from.
-        interpreters.sort_unstable();
-        let ready = interpreters.get(1..).unwrap_or_default();
-        let sum = |pids: &[u32]| pids.iter().map(|pid| private_kb(*pid)).sum::<f64>() / ready.len().max(1) as f64 / 1024.0;
-        let mut text = String::new();
-        let _ = write!(text, "{:.2} MiB, with its supervisor and init {:.2} MiB", sum(ready), sum(ready) + sum(&small));
-        text
+        format!("{:.1} MiB in {} processes", all.iter().map(|pid| proportional_kb(*pid)).sum::<f64>() / 1024.0, all.len())
     }
 }
 
@@ -181,8 +152,8 @@ fn children(pid: u32) -> Vec<u32> {
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-fn private_kb(pid: u32) -> f64 {
+fn proportional_kb(pid: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let lines = text.lines().filter(|line| line.starts_with("Private_"));
-    lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok()).sum()
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
