@@ -67,13 +67,12 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
     let path: Vec<String> = interpreter.module_path.iter().cloned().chain(spec.module_folders()).collect();
     let settings = [path.join("\n"), preload.join(" "), spec.prelude.as_deref().unwrap_or_default().to_owned()];
     let lengths = settings.each_ref().map(|text| text.chars().count().to_string()).join(" ");
-    let limits = &spec.limits;
     let folder = |root: &JailRoot| Folder {
         name: root.name.clone(),
         dir: Arc::clone(&root.dir),
         writable: root.writable,
         covers: root.masked.clone(),
-        unnamed: root.quota.or(Some(limits.disk)).filter(|most| root.writable && *most < u64::MAX),
+        unnamed: root.quota.or(Some(spec.disk)).filter(|most| root.writable && *most < u64::MAX),
     };
     Ok(Spec {
         program: interpreter.program.clone(),
@@ -90,7 +89,7 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
         links,
         folders: spec.roots.iter().map(folder).collect(),
         start_dir: spec.start(),
-        limits: limits.of_jail(),
+        limits: spec.limits,
         require: spec.require.clone(),
         network: spec.network.is_some(),
         waits: true,
@@ -106,7 +105,7 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
 pub(super) fn streams(spec: &JailSpec) -> Result<(Streams, toolgate_jail::Io), NoRun> {
     let fonts = spec.fonts.as_deref().unwrap_or_default();
     let head = format!("{} {} {}\n", u8::from(spec.session.is_some()), fonts.len(), spec.program.len());
-    Streams::new(&spec.stdin, &[head.as_bytes(), fonts.as_bytes(), spec.program.as_bytes()], spec.limits.output)
+    Streams::new(&spec.stdin, &[head.as_bytes(), fonts.as_bytes(), spec.program.as_bytes()], spec.output)
 }
 
 /// Serves the gateway of a program while a call runs. Between the calls of a session nobody does.
@@ -150,7 +149,7 @@ pub(super) async fn drive(
     cancel: &CancellationToken,
     progress: &Progress,
 ) -> Seen {
-    let (flood, done) = (Flood::new(spec.limits.output), CancellationToken::new());
+    let (flood, done) = (Flood::new(spec.output), CancellationToken::new());
     let over = CancellationToken::new();
     let ending = async {
         let mut stop = None;

@@ -14,7 +14,7 @@ use toolgate_jail::{Backend, Layer, Limits, Native, Spec};
 use super::call;
 use super::interpreter::without_nested;
 use super::outcome::{NoRun, Outcome};
-use super::spec::{JailSpec, Settings};
+use super::spec::{DEFAULT_LIMITS, JailSpec, Settings};
 use crate::model::Bytes;
 
 /// Runs programs of the operator's. A process of its own starts with the first of them.
@@ -47,7 +47,7 @@ impl Commands {
     pub async fn run(&self, command: &[String], stdin: &[u8], bounds: Bounds, cancel: &CancellationToken) -> Result<Outcome, NoRun> {
         let mut outer = JailSpec::new("");
         outer.stdin = stdin.to_vec();
-        (outer.limits.wall, outer.limits.output) = (bounds.wall, bounds.output);
+        (outer.limits.wall, outer.output) = (bounds.wall, bounds.output);
         self.prove().await?;
         call::make(&self.backend, &outer, &spec(command, bounds)?, cancel, &None).await
     }
@@ -87,16 +87,7 @@ fn bare(bounds: Bounds) -> Spec {
         links: Vec::new(),
         folders: Vec::new(),
         start_dir: "/tmp".to_owned(),
-        limits: Limits {
-            wall: bounds.wall,
-            cpu: bounds.wall,
-            cpu_share: 100,
-            memory: Bytes::mib(1024).0,
-            processes: 64,
-            open_files: 256,
-            file_size: Bytes::mib(64).0,
-            scratch: Bytes::mib(64).0,
-        },
+        limits: Limits { wall: bounds.wall, cpu: bounds.wall, memory: Bytes::mib(1024).0, processes: 64, ..DEFAULT_LIMITS },
         // A reviewer that cannot be held by every wall is none.
         require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],
         network: false,

@@ -70,7 +70,8 @@ for name in os.listdir(folder):
 /// Makes the list, as the interpreter that `spec` is for makes it; an error where the call that waits for it was given up.
 async fn make(jail: &Jail, spec: &JailSpec, cancel: &CancellationToken) -> Result<Option<Arc<str>>, ()> {
     let mut own = JailSpec::new(PROGRAM);
-    own.limits = Limits { output: LONGEST as u64, wall: spec.limits.wall.min(LONG), ..spec.limits };
+    own.limits = Limits { wall: spec.limits.wall.min(LONG), ..spec.limits };
+    own.output = LONGEST as u64;
     own.env.clone_from(&spec.env);
     own.require.clone_from(&spec.require);
     own.fresh = true;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_jail::Spec;
 
 use super::outcome::NoRun;
-use super::spec::JailSpec;
+use super::spec::DEFAULT_LIMITS;
 use super::told::{SHELL, Told};
 use super::witness;
 use crate::audit::StateDir;
@@ -130,7 +130,7 @@ impl Interpreter {
             links: self.links.clone(),
             folders: Vec::new(),
             start_dir: "/tmp".to_owned(),
-            limits: JailSpec::new("").limits.of_jail(),
+            limits: DEFAULT_LIMITS,
             require: Vec::new(),
             network: false,
             waits: false,

@@ -35,10 +35,10 @@ pub use interpreter::Interpreter;
 pub(super) use interpreter::shown;
 pub use outcome::{Isolation, LeftFile, NoRun, Outcome, Picture, Status};
 pub(super) use python::{Room, failed};
-pub use spec::{JailRoot, JailSpec, Limits, Network, Session, SessionBounds, Settings};
+pub use spec::{JailRoot, JailSpec, Network, Session, SessionBounds, Settings};
 pub(super) use streams::pipe;
 pub use streams::{Chunk, Progress, Stream};
-pub use toolgate_jail::{Client, Cover, Layer, Layers, Limit, Probe, Usage, enter_if_asked};
+pub use toolgate_jail::{Client, Cover, Layer, Layers, Limit, Limits, Probe, Usage, enter_if_asked};
 pub use witness::found as on_search_path;
 
 /// What an interpreter runs before a program.

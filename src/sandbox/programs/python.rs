@@ -271,10 +271,8 @@ impl Room {
             open_files: u64::from(rules.open_files),
             file_size: rules.file_size.0,
             scratch: rules.scratch.0,
-            // Each root has its own.
-            disk: u64::MAX,
-            output: rules.output.0,
         };
+        spec.output = rules.output.0;
         spec.env.clone_from(&rules.env);
         // The loader has checked the names; one it did not know would be a wall nobody builds.
         spec.require = rules.require.iter().filter_map(|name| Layer::parse(name)).collect();

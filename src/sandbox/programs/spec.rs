@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use toolgate_jail::{Client, ContainerSettings, Cover, Layer};
+use toolgate_jail::{Client, ContainerSettings, Cover, Layer, Limits};
 
 use crate::audit::StateDir;
 use crate::model::Bytes;
@@ -34,65 +34,17 @@ pub struct JailRoot {
     pub quota: Option<u64>,
 }
 
-/// How much one call may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Time on the clock.
-    pub wall: Duration,
-    /// Processor time of all its processes together.
-    pub cpu: Duration,
-    /// Share of the processors that all its processes together may take, in hundredths of one core.
-    pub cpu_share: u32,
-    /// Memory in bytes: address space of each process, resident memory of all of them.
-    pub memory: u64,
-    /// Processes and threads at one time.
-    pub processes: u64,
-    /// Open files of each process.
-    pub open_files: u64,
-    /// Largest file it may write, in bytes.
-    pub file_size: u64,
-    /// Bytes in its private `/tmp` (and as many in `/dev/shm`).
-    pub scratch: u64,
-    /// Bytes on the disk of a writable root that has no quota of its own, in files that are held open and have no name any more; `u64::MAX`: no
-    /// bound.
-    pub disk: u64,
-    /// Bytes kept of each output stream.
-    pub output: u64,
-}
-
-impl Default for Limits {
-    /// The values of the manifest's `[python]` where it says nothing.
-    fn default() -> Self {
-        Self {
-            wall: Duration::from_secs(10),
-            cpu: Duration::from_secs(10),
-            cpu_share: 100,
-            memory: Bytes::mib(256).0,
-            processes: 16,
-            open_files: 256,
-            file_size: Bytes::mib(64).0,
-            scratch: Bytes::mib(64).0,
-            disk: u64::MAX,
-            output: Bytes::kib(64).0,
-        }
-    }
-}
-
-impl Limits {
-    /// Those that a jail holds.
-    pub(super) fn of_jail(&self) -> toolgate_jail::Limits {
-        toolgate_jail::Limits {
-            wall: self.wall,
-            cpu: self.cpu,
-            cpu_share: self.cpu_share,
-            memory: self.memory,
-            processes: self.processes,
-            open_files: self.open_files,
-            file_size: self.file_size,
-            scratch: self.scratch,
-        }
-    }
-}
+/// How much a program may use where nothing else is said: the defaults of the manifest's `[python]`.
+pub(super) const DEFAULT_LIMITS: Limits = Limits {
+    wall: Duration::from_secs(10),
+    cpu: Duration::from_secs(10),
+    cpu_share: 100,
+    memory: Bytes::mib(256).0,
+    processes: 16,
+    open_files: 256,
+    file_size: Bytes::mib(64).0,
+    scratch: Bytes::mib(64).0,
+};
 
 /// One program and its walls.
 #[derive(Debug, Clone)]
@@ -112,6 +64,10 @@ pub struct JailSpec {
     pub fonts: Option<Arc<str>>,
     /// How much it may use.
     pub limits: Limits,
+    /// Bytes on the disk of a writable root that has no quota of its own, in files that are open and have no name; `u64::MAX`: no bound.
+    pub disk: u64,
+    /// Bytes kept of each output stream.
+    pub output: u64,
     /// Added to an otherwise scrubbed environment.
     pub env: BTreeMap<String, String>,
     /// What must stand, or the call is refused.
@@ -164,7 +120,9 @@ impl JailSpec {
             roots: Vec::new(),
             imports_from_roots: false,
             fonts: None,
-            limits: Limits::default(),
+            limits: DEFAULT_LIMITS,
+            disk: u64::MAX,
+            output: Bytes::kib(64).0,
             env: BTreeMap::new(),
             require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],
             start_dir: None,

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
-use toolgate_jail::{End, Limit};
+use toolgate_jail::{End, Limit, Limits};
 
 use super::outcome::Status;
 use super::report::{Raised, Report};
-use super::spec::Limits;
 
 /// Why the server itself ended the call; noted before it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,12 +87,13 @@ fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, S
 
 #[cfg(test)]
 mod tests {
+    use super::super::spec::DEFAULT_LIMITS;
     use super::*;
 
     fn judged(end: &End, stop: Option<Stop>, raised: Option<(&str, Option<i32>, bool)>) -> (Status, Option<Limit>) {
         let message = "can't start new thread".to_owned();
         let raised = raised.map(|(class, errno, starts)| Raised { class: class.to_owned(), errno, starts, threads: 0, message });
-        let (status, limit, _) = judge(end, stop, &Report { raised, ..Report::default() }, &Limits::default(), true);
+        let (status, limit, _) = judge(end, stop, &Report { raised, ..Report::default() }, &DEFAULT_LIMITS, true);
         (status, limit)
     }
 
@@ -116,7 +116,7 @@ mod tests {
             let usage = toolgate_jail::Usage { pids_peak: Some(peak), ..toolgate_jail::Usage::default() };
             End { exit: Some(1), usage, ..End::default() }
         };
-        let full = Limits::default().processes;
+        let full = DEFAULT_LIMITS.processes;
         for (raised, peak, limit) in [
             (("MemoryError", None, false), 1, Some(Limit::Memory)),
             (("OSError", Some(12), false), 1, Some(Limit::Memory)),
