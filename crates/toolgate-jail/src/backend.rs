@@ -104,7 +104,7 @@ pub trait Running: Send + std::fmt::Debug {
     /// What stands around it.
     fn layers(&self) -> &Layers;
 
-    /// The socket that listens on the loopback of a jail whose program has [`Spec::network`]; once.
+    /// The listening socket on the loopback of a jail whose program has [`Spec::network`]. The first call takes it; a later one returns `None`.
     fn gateway(&mut self) -> Option<OwnedFd> {
         None
     }

@@ -47,6 +47,6 @@ pub struct End {
     pub limit: Option<(Limit, String)>,
     /// What it used.
     pub usage: Usage,
-    /// Bytes of files on disks that those of its processes made dirty whose end was taken (`ru_oublock` of getrusage(2)).
+    /// Bytes that its reaped processes wrote to files on disks (`ru_oublock` of getrusage(2)).
     pub written: u64,
 }

@@ -106,7 +106,7 @@ pub(crate) enum Order {
     /// grounds that show folders from the start, these.
     Start(Box<Plan>, Call),
     /// Show folders to a jail, and cover what must not be seen in each. Descriptors: the server's end of the jail's channel, the folders. The number is
-    /// that of [`Word::Begun`].
+    /// that of [`Event::Begun`].
     Show(Vec<FolderPlan>, Option<u32>, Vec<Vec<Cover>>),
 }
 
@@ -123,9 +123,9 @@ pub(crate) enum Command {
     Refuse(NotStarted),
 }
 
-/// From a jail to the server.
+/// What a jail reports to the server.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub(crate) enum Event {
     /// The spawner has started it: the user number that it has for itself. Descriptors: its process (`pidfd_open(2)`), and the file that counts the
     /// processes killed for memory, where there is one.
     Begun(Option<u32>),
@@ -229,11 +229,11 @@ mod tests {
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
         sendmsg(&ours, &[IoSlice::new(b"\"Started\"")], &mut control, SendFlags::NOSIGNAL).unwrap();
-        let refused = receive::<Word>(theirs.as_fd()).unwrap_err().to_string();
+        let refused = receive::<Event>(theirs.as_fd()).unwrap_err().to_string();
         assert!(refused.contains("descriptors"), "{refused}");
-        send(ours.as_fd(), &Word::Started, &[one.as_fd(), one.as_fd()]).unwrap();
-        let heard = receive::<Word>(theirs.as_fd()).unwrap();
-        assert!(matches!(heard, Some((Word::Started, fds)) if fds.len() == 2));
+        send(ours.as_fd(), &Event::Started, &[one.as_fd(), one.as_fd()]).unwrap();
+        let event = receive::<Event>(theirs.as_fd()).unwrap();
+        assert!(matches!(event, Some((Event::Started, fds)) if fds.len() == 2));
     }
 
     #[test]

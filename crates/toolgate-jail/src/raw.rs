@@ -141,8 +141,8 @@ pub(crate) fn heed(signal: libc::c_int) {
     }
 }
 
-/// Takes a dead child, if there is one: its number, how it ended, and what it and its own children used. Of what they wrote the kernel counts what
-/// they made dirty of files on disks, whatever became of it (`task_io_get_oublock`).
+/// Takes a dead child, if there is one: its number, how it ended, and what it and its own children used. The kernel counts
+/// the pages of files on disks that they changed, even if these never reached the disk (`task_io_get_oublock`).
 pub(crate) fn reap() -> Option<(Pid, End)> {
     let mut status: libc::c_int = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

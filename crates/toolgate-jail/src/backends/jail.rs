@@ -16,7 +16,7 @@ use super::prove;
 use crate::backend::{Io, NotStarted, Probe, Running};
 use crate::client::Client;
 use crate::end::{End, Limit, Usage};
-use crate::message::{self, Call, Command, FolderPlan, Ground, Order, Plan, Word};
+use crate::message::{self, Call, Command, Event, FolderPlan, Ground, Order, Plan};
 use crate::spawner::cgroup;
 use crate::spec::{Layers, Spec};
 
@@ -90,13 +90,15 @@ impl Jail {
         };
         let ready = async {
             loop {
-                match jail.hear().await {
-                    Some(Word::Ready(layers)) => {
+                match jail.next().await {
+                    Some(Event::Ready(layers)) => {
                         jail.layers = layers;
                         return Ok(());
                     }
-                    Some(Word::Refused(why)) => return Err(why),
-                    Some(Word::Ended(end)) => return Err(NotStarted::fault("starting the program", format!("it ended at once ({end:?})"))),
+                    Some(Event::Refused(why)) => return Err(why),
+                    Some(Event::Ended(end)) => {
+                        return Err(NotStarted::fault("starting the program", format!("it ended at once ({end:?})")));
+                    }
                     Some(_) => {}
                     None => return Err(NotStarted::Fault("the jail was ended from outside".to_owned())),
                 }
@@ -106,17 +108,17 @@ impl Jail {
         Ok(jail)
     }
 
-    /// The next word; none where nobody is left to say one. Safe to drop.
-    async fn hear(&mut self) -> Option<Word> {
-        let heard = self.channel.async_io(Interest::READABLE, || message::receive::<Word>(self.channel.as_fd())).await;
-        let (word, fds) = heard.ok().flatten()?;
+    /// The next event; `None` once the jail has closed its channel. Safe to drop.
+    async fn next(&mut self) -> Option<Event> {
+        let received = self.channel.async_io(Interest::READABLE, || message::receive::<Event>(self.channel.as_fd())).await;
+        let (event, fds) = received.ok().flatten()?;
         let mut fds = fds.into_iter();
-        match &word {
-            Word::Begun(user) => (self.user, self.process, self.kills) = (*user, fds.next(), fds.next().map(File::from)),
-            Word::Ready(_) => self.gateway = fds.next(),
+        match &event {
+            Event::Begun(user) => (self.user, self.process, self.kills) = (*user, fds.next(), fds.next().map(File::from)),
+            Event::Ready(_) => self.gateway = fds.next(),
             _ => {}
         }
-        Some(word)
+        Some(event)
     }
 
     /// Hands a call over and waits until the program has it; on grounds that show folders with the call, the spawner shows them first. `None` where
@@ -131,13 +133,13 @@ impl Jail {
             let mut fds = vec![self.channel.as_fd()];
             fds.extend(spec.folders.iter().map(|folder| folder.dir.as_fd()));
             client.send(&Order::Show(folders, self.user, call.covers), &fds).await?;
-            if !self.hears(|word| matches!(word, Word::Shown), "showing the folders").await? {
+            if !self.wait_for(|event| matches!(event, Event::Shown), "showing the folders").await? {
                 return Ok(None);
             }
         }
         // Only now, and from here: a call that was given up meanwhile never begins.
         if message::send(self.channel.as_fd(), &Command::Call(Call::of(spec)), &descriptors(io)).is_err()
-            || !self.hears(|word| matches!(word, Word::Started), "handing over the call").await?
+            || !self.wait_for(|event| matches!(event, Event::Started), "handing over the call").await?
         {
             return Ok(None);
         }
@@ -145,22 +147,22 @@ impl Jail {
         Ok(Some(self))
     }
 
-    /// Waits for a word; false where the jail was ended from outside before it came.
+    /// Waits for an event; false where the jail was ended from outside before it came.
     ///
     /// # Errors
     /// Why the program does not begin.
-    async fn hears(&mut self, wanted: fn(&Word) -> bool, doing: &str) -> Result<bool, NotStarted> {
-        let heard = async {
+    async fn wait_for(&mut self, wanted: fn(&Event) -> bool, doing: &str) -> Result<bool, NotStarted> {
+        let waiting = async {
             loop {
-                match self.hear().await {
-                    Some(word) if wanted(&word) => return Ok(true),
-                    Some(Word::Refused(why)) => return Err(why),
-                    Some(Word::Ended(_)) | None => return Ok(false),
+                match self.next().await {
+                    Some(event) if wanted(&event) => return Ok(true),
+                    Some(Event::Refused(why)) => return Err(why),
+                    Some(Event::Ended(_)) | None => return Ok(false),
                     Some(_) => {}
                 }
             }
         };
-        timeout(BUILDING, heard).await.unwrap_or_else(|_| Err(NotStarted::fault(doing, "it took too long")))
+        timeout(BUILDING, waiting).await.unwrap_or_else(|_| Err(NotStarted::fault(doing, "it took too long")))
     }
 
     /// The end of a program of which init has said nothing.
@@ -176,9 +178,9 @@ impl Jail {
                 return end.clone();
             }
             let due = self.killing.or(self.late);
-            let heard = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                heard = self.hear() => Some(heard),
+                event = self.next() => Some(event),
                 () = async {
                     match due {
                         Some(due) => sleep_until(due).await,
@@ -186,9 +188,9 @@ impl Jail {
                     }
                 } => None,
             };
-            let end = match heard {
-                Some(Some(Word::Ended(end))) => end,
-                Some(Some(Word::Refused(why))) => {
+            let end = match event {
+                Some(Some(Event::Ended(end))) => end,
+                Some(Some(Event::Refused(why))) => {
                     tracing::error!(?why, "a jail failed while its program ran");
                     self.lost()
                 }
@@ -235,9 +237,9 @@ impl Running for Jail {
             message::send(self.channel.as_fd(), &Command::Pause, &[]).ok()?;
             let standing = async {
                 loop {
-                    match self.hear().await? {
-                        Word::Paused(usage, written) => return Some((usage, written)),
-                        Word::Ended(end) => {
+                    match self.next().await? {
+                        Event::Paused(usage, written) => return Some((usage, written)),
+                        Event::Ended(end) => {
                             self.end = Some(end);
                             return None;
                         }
@@ -256,7 +258,7 @@ impl Running for Jail {
     fn kill(&mut self) {
         if self.killing.is_none() {
             self.killing = Some(Instant::now() + GRACE);
-            // Closing our half is the word for it; a message that nobody reads would cost us the last word of the other side (unix(7)).
+            // Closing our half asks init to end. An unread message would discard the last event of init (unix(7)).
             let _ = rustix::net::shutdown(&self.channel, Shutdown::Write);
         }
     }

@@ -24,7 +24,7 @@ pub struct Native {
     pool: Pool<Waiting>,
 }
 
-/// Jails of one plan, whose folders come with their call.
+/// How jails of one plan are built ahead. Their folders come with the call.
 #[derive(Debug)]
 struct Waiting {
     client: Arc<Client>,

@@ -51,27 +51,27 @@ pub(super) fn enter(
     }
     let arguments = arguments(plan, dirs)?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| fault(&e));
-    let ((told, tells), (waits, _block), (said, says)) = (pipe()?, pipe()?, pipe()?);
+    let ((info_from, info), (block, _unblock), (error_from, error)) = (pipe()?, pipe()?, pipe()?);
     let etc = root::etc(INNER);
     let files = etc.iter().map(|(_, text)| text.as_str()).chain([""]).map(file).collect::<Result<Vec<_>, _>>().map_err(|e| fault(&e))?;
     let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|e| fault(&e))?;
     let Some(outer) = raw::fork().map_err(|e| fault(&e))? else {
-        let given = [&nothing, &nothing, &says, &tells, &waits].into_iter().chain(&files);
-        let _ = become_bwrap(program, &arguments, given, &says);
+        let given = [&nothing, &nothing, &error, &info, &block].into_iter().chain(&files);
+        let _ = become_bwrap(program, &arguments, given, &error);
         // INVARIANT: the child never goes on as its parent would.
         raw::leave(1);
     };
-    drop((tells, waits, says));
+    drop((info, block, error));
     let end_bwrap = || {
         let _ = kill_process(outer, Signal::KILL);
         let _ = rustix::io::retry_on_intr(|| waitpid(Some(outer), WaitOptions::empty()));
     };
-    let joined = inner(&told).and_then(|pid| built_up(pid).and_then(|()| join(pid)));
+    let joined = inner(&info_from).and_then(|pid| built_up(pid).and_then(|()| join(pid)));
     if let Err(reason) = joined {
         end_bwrap();
-        let words = text(&said);
-        let words = words.trim();
-        return Err(unavailable(if words.is_empty() { &reason } else { words }));
+        let printed = text(&error_from);
+        let printed = printed.trim();
+        return Err(unavailable(if printed.is_empty() { &reason } else { printed }));
     }
     if let Some(inside) = raw::fork().map_err(|e| fault(&e))? {
         let _ = rustix::io::retry_on_intr(|| waitpid(Some(inside), WaitOptions::empty()));

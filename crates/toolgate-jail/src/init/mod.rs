@@ -24,7 +24,7 @@ use rustix::process::{
 use crate::backend::NotStarted;
 use crate::end::{End, Limit, Usage};
 use crate::layers::Built;
-use crate::message::{self, Call, Command, Ground, Plan, Word};
+use crate::message::{self, Call, Command, Event, Ground, Plan};
 use crate::program::seccomp::Filters;
 use crate::program::{self, Given, limits};
 use crate::raw;
@@ -62,13 +62,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// Runs a jail to its end; the number with which its first process leaves.
 pub(crate) fn run(start: Start<'_>, group: &Group) -> u8 {
     let channel = start.channel;
-    let said = match build(start, group) {
+    let last = match build(start, group) {
         Ok(Some(mut jail)) => jail.attend(),
         // This is the program's process, which has said why it could not become the program.
         Ok(None) => return 1,
-        Err(why) => Word::Refused(why),
+        Err(why) => Event::Refused(why),
     };
-    u8::from(message::send(channel.as_fd(), &said, &[]).is_err())
+    u8::from(message::send(channel.as_fd(), &last, &[]).is_err())
 }
 
 /// A jail whose program was started.
@@ -232,8 +232,8 @@ pub(crate) fn listen() -> Result<SignalFd, NotStarted> {
 }
 
 impl Init<'_> {
-    /// Serves the server and watches until the program has ended or is to end, then ends what is left. What is said last comes back.
-    fn attend(&mut self) -> Word {
+    /// Serves the server and watches until the program has ended or is to end, then ends what is left. Returns the last event.
+    fn attend(&mut self) -> Event {
         let mut next_look = Instant::now() + LOOK_EVERY;
         loop {
             // Nothing wakes a jail that waits or stands still but its server.
@@ -258,20 +258,20 @@ impl Init<'_> {
                     Ok(Some((Command::Show(covers), mounts))) => {
                         if let Err(why) = self.show(&covers, &mounts) {
                             self.end_all();
-                            return Word::Refused(why);
+                            return Event::Refused(why);
                         }
                     }
                     Ok(Some((Command::Call(call), fds))) => {
                         if let Err(why) = self.take(&call, &fds) {
                             self.end_all();
-                            return Word::Refused(why);
+                            return Event::Refused(why);
                         }
                         next_look = Instant::now() + LOOK_EVERY;
                     }
                     Ok(Some((Command::Pause, _))) => self.pause(),
                     Ok(Some((Command::Refuse(why), _))) => {
                         self.end_all();
-                        return Word::Refused(why);
+                        return Event::Refused(why);
                     }
                     // The server wants the end of it, or is dead.
                     Ok(None) | Err(_) => break,
@@ -300,13 +300,13 @@ impl Init<'_> {
     }
 
     /// Ends the program of which nothing can be seen any more, and says why.
-    fn give_up(&mut self, doing: &str, why: &dyn std::fmt::Display) -> Word {
+    fn give_up(&mut self, doing: &str, why: &dyn std::fmt::Display) -> Event {
         self.end_all();
-        Word::Refused(NotStarted::fault(doing, format!("{why}; the program was ended, since its limits could not be held")))
+        Event::Refused(NotStarted::fault(doing, format!("{why}; the program was ended, since its limits could not be held")))
     }
 
     /// Ends what is left, and says how the program ended.
-    fn finish(&mut self) -> Word {
+    fn finish(&mut self) -> Event {
         // What nobody will have reaped was seen all the same.
         let cpu_ms = self.watch.cpu_ms();
         self.end_all();
@@ -324,7 +324,7 @@ impl Init<'_> {
             let signal = end.signal.unwrap_or_default();
             end.limit = Some((Limit::Cpu, format!("signal {signal} after {} ms of processor time", end.usage.cpu_ms)));
         }
-        Word::Ended(end)
+        Event::Ended(end)
     }
 
     /// Takes dead children.
@@ -344,7 +344,7 @@ impl Init<'_> {
             root::show(folder, covers, mount.as_fd())?;
         }
         self.settle()?;
-        message::send(self.channel.as_fd(), &Word::Shown, &[]).map_err(|e| NotStarted::fault("telling of folders", e))
+        message::send(self.channel.as_fd(), &Event::Shown, &[]).map_err(|e| NotStarted::fault("telling of folders", e))
     }
 
     /// Hands a call to the program, and starts its time.
@@ -353,7 +353,7 @@ impl Init<'_> {
         let Some(input) = &self.input else { return Err(NotStarted::Fault("a call came for a program that does not wait".to_owned())) };
         let fault = |e: std::io::Error| NotStarted::fault("handing over a call", e);
         // Before the program has it: where this was not said, nothing has run.
-        message::send(self.channel.as_fd(), &Word::Started, &[]).map_err(fault)?;
+        message::send(self.channel.as_fd(), &Event::Started, &[]).map_err(fault)?;
         self.signal(nix::sys::signal::Signal::SIGCONT);
         let start = self.site.as_ref().map_or_else(|| call.start_dir.clone().into(), |site| site.path(self.plan, &call.start_dir));
         let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
@@ -393,8 +393,8 @@ impl Init<'_> {
         let _ = self.watch.look(u64::MAX);
         let (max_rss_bytes, written) = dead();
         let usage = Usage { cpu_ms: self.watch.cpu_ms(), max_rss_bytes, pids_peak: Some(self.watch.peak()) };
-        let word = Word::Paused(usage, written.saturating_add(self.watch.written()));
-        let _ = message::send(self.channel.as_fd(), &word, &[]);
+        let paused = Event::Paused(usage, written.saturating_add(self.watch.written()));
+        let _ = message::send(self.channel.as_fd(), &paused, &[]);
     }
 
     /// Sends a signal to every process of the program. None can refuse these, and one that is being forked gets it as well: a fork is begun again

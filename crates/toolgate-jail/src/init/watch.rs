@@ -97,7 +97,7 @@ impl Watch {
         self.counter.as_ref().and_then(cgroup::cpu_time).unwrap_or(0).max(self.used_ms)
     }
 
-    /// What the processes that live, and the children whose end they took, made dirty of files on disks (`proc_pid_io(5)`), in bytes.
+    /// Bytes that the living processes and their reaped children wrote to files on disks (`write_bytes` of `proc_pid_io(5)`).
     pub(super) fn written(&self) -> u64 {
         let written = |pid| {
             let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use crate::backend::NotStarted;
 use crate::init::site::Site;
 use crate::layers::Built;
-use crate::message::{self, Ground, Plan, Word};
+use crate::message::{self, Event, Ground, Plan};
 use crate::raw;
 use crate::reasons::{EXEMPT_PROCESSES, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::spawner::first;
@@ -60,7 +60,7 @@ const MOST_CALLS: u64 = 20;
 pub(crate) fn become_program(given: Given<'_>, built: Built) {
     let channel = given.channel;
     let Err(why) = try_to_become(given, built);
-    let _ = message::send(channel.as_fd(), &Word::Refused(why), &[]);
+    let _ = message::send(channel.as_fd(), &Event::Refused(why), &[]);
 }
 
 fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Infallible, NotStarted> {
@@ -140,7 +140,7 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
     }
     built.hold(&plan.require)?;
     let gateway: Vec<BorrowedFd<'_>> = gateway.iter().map(AsFd::as_fd).collect();
-    message::send(channel.as_fd(), &Word::Ready(built.all()), &gateway).map_err(|e| NotStarted::fault("telling of the start", e))?;
+    message::send(channel.as_fd(), &Event::Ready(built.all()), &gateway).map_err(|e| NotStarted::fault("telling of the start", e))?;
     let environment = site.map_or_else(|| plan.environment.clone(), |site| site.environment(plan));
     let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     for (at, fd) in (first..).zip(&placed) {

@@ -21,7 +21,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, pi
 
 use crate::backend::NotStarted;
 use crate::init::{self, Start, site};
-use crate::message::{self, Call, Command, FolderPlan, Ground, Order, Plan, Word};
+use crate::message::{self, Call, Command, Event, FolderPlan, Ground, Order, Plan};
 use crate::program::seccomp::Filters;
 use crate::raw;
 use crate::spec::Cover;
@@ -124,7 +124,7 @@ impl Spawner {
             Order::Start(plan, call) => {
                 if let Err(why) = self.start(&plan, call, &channel, fds) {
                     // A server that does not hear it is gone.
-                    let _ = message::send(channel.as_fd(), &Word::Refused(why), &[]);
+                    let _ = message::send(channel.as_fd(), &Event::Refused(why), &[]);
                 }
             }
             Order::Show(plans, user, covers) => show(&channel, &plans, user, covers, &fds.collect::<Vec<_>>()),
@@ -219,7 +219,7 @@ fn begin(ground: &Ground, first: Pid, user: Option<u32>, group: &Group, channel:
     }
     let process = pidfd_open(first, PidfdFlags::empty()).map_err(|e| NotStarted::fault("watching init", e))?;
     let fds: Vec<BorrowedFd<'_>> = [process.as_fd()].into_iter().chain(group.kills().map(AsFd::as_fd)).collect();
-    message::send(channel.as_fd(), &Word::Begun(user), &fds).map_err(|e| NotStarted::fault("telling of init", e))?;
+    message::send(channel.as_fd(), &Event::Begun(user), &fds).map_err(|e| NotStarted::fault("telling of init", e))?;
     rustix::io::write(go, b"1").map(drop).map_err(|e| NotStarted::fault("starting init", e))
 }
 

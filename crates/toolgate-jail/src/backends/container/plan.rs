@@ -17,7 +17,7 @@ use crate::spec::{Folder, Limits, Spec};
 
 /// Where a program that waits finds its call.
 pub(super) const CALL_FOLDER: &str = "/run/toolgate";
-/// As whom programs run when the server is root: no account has this number, and engines that map users have it (systemd, `UIDS-GIDS.md`).
+/// The user number of programs when the server is root. No account has it, and engines that map users map it (systemd, `UIDS-GIDS.md`).
 pub(super) const USER: u32 = 65_525;
 /// Threads of gVisor itself, which the kernel counts with those of the program.
 const GVISOR_THREADS: u64 = 64;

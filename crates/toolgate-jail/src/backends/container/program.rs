@@ -221,7 +221,7 @@ fn built(engine: &Engine, warnings: &str) -> Built {
     Built::of([("filesystem", "on"), ("network", "on"), ("syscalls", filter), ("memory", &bounds), ("processes", &bounds)])
 }
 
-/// Copies to a pipe on a thread of its own, which nobody waits for: a caller may not read it.
+/// Copies to a pipe on a detached thread: the copy blocks while the pipe is full.
 fn copy(mut from: impl Read + Send + 'static, to: OwnedFd) {
     std::thread::spawn(move || io::copy(&mut from, &mut File::from(to)));
 }
