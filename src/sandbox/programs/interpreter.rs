@@ -6,16 +6,15 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use toolgate_jail::Spec;
 
 use super::outcome::NoRun;
+use super::remembered;
 use super::spec::DEFAULT_LIMITS;
 use super::told::{SHELL, Told};
-use super::witness;
 use crate::audit::StateDir;
 
 /// An interpreter and the part of the host that it needs.
@@ -54,7 +53,7 @@ impl Interpreter {
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
     pub async fn detect(name: &Path) -> Result<Self, NoRun> {
-        let told = Told::ask(name, witness::started(name)).await?;
+        let told = Told::ask(name, remembered::started(name)).await?;
         off_the_loop(move || Self::plan(told)).await
     }
 
@@ -65,15 +64,14 @@ impl Interpreter {
     pub(super) async fn find(name: &Path, state: Option<&Arc<StateDir>>) -> Result<Self, NoRun> {
         let Some(state) = state else { return Self::detect(name).await };
         let (known, place) = (Arc::clone(state), name.to_owned());
-        let remembered = off_the_loop(move || witness::recall(&known, &place).map(Self::plan)).await?;
+        let remembered = off_the_loop(move || remembered::recall(&known, &place).map(Self::plan)).await?;
         if let Some(interpreter) = remembered {
             return Ok(interpreter);
         }
-        let begun = SystemTime::now();
-        let told = Told::ask(name, witness::started(name)).await?;
+        let told = Told::ask(name, remembered::started(name)).await?;
         let (known, place) = (Arc::clone(state), name.to_owned());
         off_the_loop(move || {
-            witness::remember(&known, &place, &told, begun);
+            remembered::remember(&known, &place, &told);
             Self::plan(told)
         })
         .await

@@ -11,13 +11,13 @@ mod mime;
 mod outcome;
 mod picture;
 mod python;
+mod remembered;
 mod report;
 mod sessions;
 mod spec;
 mod streams;
 mod told;
 mod verdict;
-mod witness;
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ pub use interpreter::Interpreter;
 pub(super) use interpreter::shown;
 pub use outcome::{Isolation, LeftFile, NoRun, Outcome, Picture, Status};
 pub(super) use python::{Room, failed};
+pub use remembered::found as on_search_path;
 pub use spec::{JailRoot, JailSpec, Network, Session, SessionBounds, Settings};
 pub(super) use streams::pipe;
 pub use streams::{Chunk, Progress, Stream};
 pub use toolgate_jail::{Client, Cover, Layer, Layers, Limit, Limits, Probe, Usage, enter_if_asked};
-pub use witness::found as on_search_path;
 
 /// What an interpreter runs before a program.
 const BOOTSTRAP: &str = include_str!("bootstrap.py");

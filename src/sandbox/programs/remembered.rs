@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Access, Stat, access, stat};
+use rustix::fs::{Access, access, stat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -17,83 +16,21 @@ use crate::audit::StateDir;
 /// An answer, and what it holds for.
 #[derive(Debug, Serialize, Deserialize)]
 struct Remembered {
-    /// What was asked, and with what in the environment.
-    question: String,
+    fingerprint: String,
     told: Told,
-    witnesses: Vec<Witness>,
-}
-
-/// A file or folder that the answer was taken from, or that would change it by being there.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Witness {
-    path: PathBuf,
-    /// None where nothing is there.
-    seen: Option<Identity>,
-}
-
-/// Which object a path leads to, and its content, as far as its stamps tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    size: i64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Identity {
-    fn of(stat: &Stat) -> Self {
-        // The width of these fields differs from machine to machine.
-        let stamp = |seconds: i64, rest: u64| (seconds, i64::try_from(rest).unwrap_or(i64::MAX));
-        Self {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            size: stat.st_size,
-            modified: stamp(stat.st_mtime, stat.st_mtime_nsec),
-            changed: stamp(stat.st_ctime, stat.st_ctime_nsec),
-        }
-    }
-
-    /// Whether it may have changed so late that its stamps do not show a further change: a clock of a file system may tick every two seconds.
-    fn is_fresh(&self, at: SystemTime) -> bool {
-        let settled = at.checked_sub(TICK).and_then(|settled| settled.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-        let settled = i64::try_from(settled.as_secs()).unwrap_or(i64::MAX);
-        self.modified.0.max(self.changed.0) >= settled
-    }
-}
-
-/// The longest tick of a clock of a file system (FAT's).
-const TICK: Duration = Duration::from_secs(2);
-
-impl Witness {
-    fn now(path: PathBuf) -> Self {
-        let seen = stat(&path).ok().map(|stat| Identity::of(&stat));
-        Self { path, seen }
-    }
-
-    fn is_unchanged(&self) -> bool {
-        stat(&self.path).ok().map(|stat| Identity::of(&stat)) == self.seen
-    }
 }
 
 /// What the interpreter at `name` said when it was asked last, where it would say the same today.
 pub(super) fn recall(state: &StateDir, name: &Path) -> Option<Told> {
     let file = found(name)?;
     let remembered: Remembered = serde_json::from_slice(&state.recall(&place(&file))?).ok()?;
-    let holds = remembered.question == question(&file)
-        && is_the_interpreter(&file, &remembered.told)
-        && remembered.witnesses.iter().all(Witness::is_unchanged);
-    holds.then_some(remembered.told)
+    (remembered.fingerprint == fingerprint(&file, &remembered.told)).then_some(remembered.told)
 }
 
-/// Remembers an answer that was asked for at `begun`; an answer that may have been overtaken since is not.
-pub(super) fn remember(state: &StateDir, name: &Path, told: &Told, begun: SystemTime) {
+/// Remembers an answer.
+pub(super) fn remember(state: &StateDir, name: &Path, told: &Told) {
     let Some(file) = found(name).filter(|file| is_the_interpreter(file, told)) else { return };
-    let witnesses: Vec<Witness> = places(&file, told).into_iter().map(Witness::now).collect();
-    if witnesses.iter().filter_map(|witness| witness.seen.as_ref()).any(|seen| seen.is_fresh(begun)) {
-        return;
-    }
-    let remembered = Remembered { question: question(&file), told: told.clone(), witnesses };
+    let remembered = Remembered { fingerprint: fingerprint(&file, told), told: told.clone() };
     let kept = serde_json::to_vec(&remembered).map_err(std::io::Error::other).and_then(|text| state.remember(&place(&file), &text));
     if let Err(fault) = kept {
         tracing::debug!(%fault, "what was found out about the interpreter is not remembered");
@@ -135,8 +72,9 @@ fn place(file: &Path) -> String {
     format!("python-{name:016x}")
 }
 
-/// What is asked, of which file, and what in the environment the answer depends on, as a digest.
-fn question(file: &Path) -> String {
+/// What an answer depends on, as a digest: what is asked, of which file, the environment, and which objects with which stamps are at the places that it
+/// was taken from.
+fn fingerprint(file: &Path, told: &Told) -> String {
     let mut digest = Sha256::new();
     let mut add = |text: &[u8]| {
         digest.update((text.len() as u64).to_le_bytes());
@@ -151,6 +89,11 @@ fn question(file: &Path) -> String {
     for (name, value) in &environment {
         add(name.as_encoded_bytes());
         add(value.as_encoded_bytes());
+    }
+    for path in places(file, told) {
+        add(path.as_os_str().as_encoded_bytes());
+        let seen = stat(&path).map(|at| (at.st_dev, at.st_ino, at.st_size, at.st_mtime, at.st_mtime_nsec, at.st_ctime, at.st_ctime_nsec));
+        add(format!("{seen:?}").as_bytes());
     }
     crate::audit::hex::long(&digest.finalize())
 }
@@ -184,6 +127,7 @@ fn places(file: &Path, told: &Told) -> BTreeSet<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 
@@ -257,9 +201,8 @@ mod tests {
             }
         }
 
-        /// Asked so late that no stamp of now is fresh.
         fn remember(&self) {
-            remember(&self.state, &self.python, &self.told(), SystemTime::now() + Duration::from_mins(1));
+            remember(&self.state, &self.python, &self.told());
         }
 
         fn recalled(&self) -> Option<Told> {
@@ -308,13 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_a_moment_ago_is_asked_again_and_so_is_a_shim() {
+    fn a_shim_is_asked_again() {
         let world = World::new();
-        remember(&world.state, &world.python, &world.told(), SystemTime::now());
-        assert_eq!(world.recalled(), None, "it may change again within the tick of a clock");
         let shim = world.base.join("shim");
         std::fs::write(&shim, "#!/bin/sh\nexec python \"$@\"\n").unwrap();
-        remember(&world.state, &shim, &world.told(), SystemTime::now() + Duration::from_mins(1));
+        remember(&world.state, &shim, &world.told());
         assert_eq!(recall(&world.state, &shim), None);
     }
 
@@ -323,12 +264,12 @@ mod tests {
         let world = World::new();
         world.remember();
         let name = place(&world.python);
-        for text in ["", "null", "{}", "[]", r#"{"question":"","told":{},"witnesses":[]}"#] {
+        for text in ["", "null", "{}", "[]", r#"{"fingerprint":"","told":{}}"#] {
             world.state.remember(&name, text.as_bytes()).unwrap();
             assert_eq!(world.recalled(), None, "{text}");
         }
-        let whole = Remembered { question: "another".to_owned(), told: world.told(), witnesses: Vec::new() };
+        let whole = Remembered { fingerprint: "another".to_owned(), told: world.told() };
         world.state.remember(&name, &serde_json::to_vec(&whole).unwrap()).unwrap();
-        assert_eq!(world.recalled(), None, "another question");
+        assert_eq!(world.recalled(), None, "another fingerprint");
     }
 }
