@@ -6,12 +6,9 @@ def _toolgate():
     import sys
     import time
 
-    # The lengths of the module path, the modules to import ahead and the prelude on the first line, then these.
-    head, _, body = sys.argv[1].partition("\n")
-    settings = []
-    for size in head.split():
-        settings.append(body[: int(size)])
-        body = body[int(size) :]
+    # The module path, the prelude and the modules to import ahead.
+    path, prelude, ahead = sys.argv[1:]
+    folders, ahead = path.split("\n"), ahead.split()
     sys.argv[:] = ["<program>"]
     # In a container a call comes in this folder, and the image says where modules are.
     call = posix.environ.get(b"TOOLGATE_CALL")
@@ -19,9 +16,9 @@ def _toolgate():
         import site
 
         site.main()
-        sys.path += filter(None, settings[0].split("\n"))
+        sys.path += filter(None, folders)
     else:
-        sys.path[:] = settings[0].split("\n")
+        sys.path[:] = folders
 
     def read_all(fd):
         parts = []
@@ -36,37 +33,9 @@ def _toolgate():
         return b"".join(parts)
 
     def read_task(fd):
-        # Whether it stays for more, then the lengths of the list of fonts and of the program, on the first line; then these.
-        head, _, body = read_all(fd).partition(b"\n")
-        stays, fonts, size = map(int, head.split())
-        fonts and lay_out(body[:fonts])
-        return stays, body[fonts : fonts + size].decode("utf-8", "surrogatepass")
-
-    def lay_out(fonts):
-        # Matplotlib makes a list of fonts where there is none, which takes longer than most programs.
-        nonlocal laid_out
-        if laid_out or "matplotlib.font_manager" in sys.modules:
-            return
-        laid_out = True
-
-        class Finder:
-            @staticmethod
-            def find_spec(name, path=None, target=None):
-                if name == "matplotlib.font_manager" and Finder in sys.meta_path:
-                    sys.meta_path.remove(Finder)
-                    file, _, list_of_fonts = fonts.partition(b"\n")
-                    place = posix.environ.get(b"MPLCONFIGDIR", b"/tmp") + b"/" + file
-                    try:
-                        fd = posix.open(place, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
-                        while list_of_fonts:
-                            list_of_fonts = list_of_fonts[posix.write(fd, list_of_fonts) :]
-                        posix.close(fd)
-                    except OSError:
-                        # It is there, or there is no room for it.
-                        pass
-                return None
-
-        sys.meta_path.insert(0, Finder)
+        # Whether it stays for more, on the first line; then the program.
+        stays, _, source = read_all(fd).partition(b"\n")
+        return stays == b"1", source.decode("utf-8", "surrogatepass")
 
     try:
         import _sitebuiltins
@@ -82,7 +51,6 @@ def _toolgate():
     meta_path = sys.meta_path[:]
     path_hooks = sys.path_hooks[:]
     module_path = [folder for folder in sys.path if not folder.startswith("/roots/")]
-    laid_out = False
     write = posix.write
     clock = time.time_ns
 
@@ -338,12 +306,12 @@ def _toolgate():
     import _socket
     import linecache
 
-    for name in settings[1].split() + ["_ast", "atexit", "traceback"]:
+    for name in ahead + ["_ast", "atexit", "traceback"]:
         try:
             __import__(name)
         except Exception:
             pass
-    watch = settings[2] and prepare(settings[2])
+    watch = prelude and prepare(prelude)
     # What is there by now is not looked at by the collections to come.
     gc.collect()
     gc.freeze()
@@ -363,7 +331,7 @@ def _toolgate():
         leave(run(source))
     channel = _socket.socket(fileno=3)
     posix.set_inheritable(3, False)
-    if "_socket" not in settings[1].split():
+    if "_socket" not in ahead:
         # Not there for programs, as in any interpreter that has just started.
         del sys.modules["_socket"]
     while True:

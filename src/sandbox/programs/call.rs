@@ -24,6 +24,10 @@ const COVERS: usize = 96 * 1024;
 /// Mounts are scarce (`fs.mount-max` is 100 000) and each costs about 30 microseconds per call.
 const MOST_COVERS: usize = 4096;
 
+/// Words of a program that draws, and what is imported ahead for the next one: that takes longer than most programs.
+const DRAWING: [&str; 3] = ["matplotlib", "seaborn", ".plot"];
+const DRAWER: &str = "matplotlib.pyplot";
+
 /// Few arenas and one thread per numeric library: both reserve address space that the memory limit counts.
 const ENVIRONMENT: [(&str, &str); 9] = [
     ("PATH", "/usr/bin:/bin"),
@@ -65,8 +69,8 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
     }
     environment.extend(spec.env.clone());
     let path: Vec<String> = interpreter.module_path.iter().cloned().chain(spec.module_folders()).collect();
-    let settings = [path.join("\n"), preload.join(" "), spec.prelude.as_deref().unwrap_or_default().to_owned()];
-    let lengths = settings.each_ref().map(|text| text.chars().count().to_string()).join(" ");
+    let draws = DRAWING.iter().any(|word| spec.program.contains(word));
+    let ahead = preload.iter().map(String::as_str).chain(draws.then_some(DRAWER)).collect::<Vec<_>>().join(" ");
     let folder = |root: &JailRoot| Folder {
         name: root.name.clone(),
         dir: Arc::clone(&root.dir),
@@ -82,7 +86,9 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
             "-Xutf8".to_owned(),
             "-c".to_owned(),
             interpreter.start.clone(),
-            format!("{lengths}\n{}", settings.concat()),
+            path.join("\n"),
+            spec.prelude.as_deref().unwrap_or_default().to_owned(),
+            ahead,
         ],
         environment,
         shown,
@@ -97,15 +103,13 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
     })
 }
 
-/// The streams of a call, and what its program is given: on the first line whether it stays for more (`1`), and the lengths of the list of fonts
-/// and of the program, which follow.
+/// The streams of a call, and what its program is given: on the first line whether it stays for more (`1`), then the program.
 ///
 /// # Errors
 /// [`NoRun::Fault`].
 pub(super) fn streams(spec: &JailSpec) -> Result<(Streams, toolgate_jail::Io), NoRun> {
-    let fonts = spec.fonts.as_deref().unwrap_or_default();
-    let head = format!("{} {} {}\n", u8::from(spec.session.is_some()), fonts.len(), spec.program.len());
-    Streams::new(&spec.stdin, &[head.as_bytes(), fonts.as_bytes(), spec.program.as_bytes()], spec.output)
+    let head = if spec.session.is_some() { "1\n" } else { "0\n" };
+    Streams::new(&spec.stdin, &[head.as_bytes(), spec.program.as_bytes()], spec.output)
 }
 
 /// Serves the gateway of a program while a call runs. Between the calls of a session nobody does.

@@ -4,7 +4,6 @@ mod call;
 mod collect;
 mod commands;
 mod container;
-mod fonts;
 mod harvest;
 mod interpreter;
 mod mime;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::fonts::Fonts;
 use super::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Check, Manifest, Python};
@@ -35,7 +34,6 @@ pub(in crate::sandbox) struct Room {
     hook: Mutex<Option<Hook>>,
     under_way: UnderWay,
     views: Views,
-    fonts: Fonts,
     /// Where a caller waits for its turn to have a large root looked through.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -59,7 +57,6 @@ impl Room {
             hook: Mutex::default(),
             under_way: UnderWay::default(),
             views: Views::default(),
-            fonts: Fonts::default(),
             turns: Mutex::default(),
         }
     }
@@ -78,7 +75,6 @@ impl Room {
             spec = async { self.spec(action, &terms, self.lacking_wall(&terms.manifest.python).await.is_some()).await } => spec?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
-        spec.fonts = self.fonts.of(jail, &spec, self.settings.state.as_ref(), &stage.cancel).await;
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
         let written: Vec<String> = spec.writable().map(|root| root.name.clone()).collect();

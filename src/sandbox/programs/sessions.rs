@@ -220,7 +220,9 @@ fn walls(jail: &Spec) -> String {
     });
     let folders: Vec<_> = folders.collect();
     let limits = toolgate_jail::Limits { wall: Duration::ZERO, cpu: Duration::ZERO, ..jail.limits };
-    format!("{:?}", (&jail.arguments, &jail.environment, &jail.shown, &jail.links, folders, limits, &jail.require, jail.network))
+    // The last argument names what is imported ahead, which is no wall.
+    let arguments = jail.arguments.split_last().map(|(_, others)| others);
+    format!("{:?}", (arguments, &jail.environment, &jail.shown, &jail.links, folders, limits, &jail.require, jail.network))
 }
 
 /// One call in a session. `state` is none before the first, and when the session is over.

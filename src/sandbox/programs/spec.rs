@@ -60,8 +60,6 @@ pub struct JailSpec {
     pub roots: Vec<JailRoot>,
     /// Whether it finds modules in its roots, after all other places: at the top of each root and in its folder `src`.
     pub imports_from_roots: bool,
-    /// Matplotlib's list of fonts: the name of its file on the first line, then its content. It is laid into the program's scratch space.
-    pub fonts: Option<Arc<str>>,
     /// How much it may use.
     pub limits: Limits,
     /// Bytes on the disk of a writable root that has no quota of its own, in files that are open and have no name; `u64::MAX`: no bound.
@@ -119,7 +117,6 @@ impl JailSpec {
             stdin: Vec::new(),
             roots: Vec::new(),
             imports_from_roots: false,
-            fonts: None,
             limits: DEFAULT_LIMITS,
             disk: u64::MAX,
             output: Bytes::kib(64).0,
