@@ -1,6 +1,7 @@
 //! The backend that makes namespaces and a root of its own, and has programs wait in them.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
@@ -113,7 +114,7 @@ impl Backend for Native {
     fn prepare<'a>(&'a self, spec: &'a Spec, count: usize) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if spec.waits {
-                self.pool.want(&self.kind(spec), count);
+                self.pool.want(&self.kind(spec), count, Duration::ZERO);
             }
         })
     }

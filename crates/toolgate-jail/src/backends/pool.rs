@@ -14,6 +14,8 @@ use crate::backend::NotStarted;
 const MOST_KINDS: usize = 3;
 /// How long a program waits for a call.
 const IDLE: Duration = Duration::from_mins(10);
+/// A program that waited has the processors for so long before another is started in its place: most are over by then.
+const LEAD: Duration = Duration::from_millis(6);
 
 /// What programs that wait are started from.
 pub(super) trait Kind: Debug + Send + Sync + 'static {
@@ -58,8 +60,8 @@ impl<K: Kind> Pool<K> {
         Self { rows: Arc::default(), builds: Mutex::default() }
     }
 
-    /// Has so many programs of a kind wait.
-    pub(super) fn want(&self, kind: &Arc<K>, count: usize) {
+    /// Has so many programs of a kind wait; what is missing is started after `pause`.
+    pub(super) fn want(&self, kind: &Arc<K>, count: usize, pause: Duration) {
         let mut rows = locked(&self.rows);
         let at = rows.iter().position(|row| row.kind.serves(kind));
         let mut row = at.and_then(|at| rows.remove(at)).unwrap_or_else(|| {
@@ -77,6 +79,7 @@ impl<K: Kind> Pool<K> {
         for _ in 0..missing {
             let (rows, kind) = (Arc::downgrade(&self.rows), Arc::clone(kind));
             builds.spawn(async move {
+                tokio::time::sleep(pause).await;
                 let built = Arc::clone(&kind).build().await;
                 let Some(rows) = rows.upgrade() else { return };
                 with(&rows, &kind, |row| {
@@ -91,7 +94,7 @@ impl<K: Kind> Pool<K> {
     /// A program that waits for such a call, if there is one; another is started in its place. One waits from the first call of a kind on.
     pub(super) fn take(&self, kind: &Arc<K>) -> Option<K::Program> {
         let (wanted, program) = with(&self.rows, kind, |row| (row.wanted, row.ready.pop_front())).unwrap_or((1, None));
-        self.want(kind, wanted);
+        self.want(kind, wanted, if program.is_some() { LEAD } else { Duration::ZERO });
         program
     }
 
@@ -174,7 +177,7 @@ mod tests {
             assert_eq!(taken(kind).await, None);
         }
         assert_eq!(pool.waiting(), ["d", "c", "b"].map(|name| waiting(name, 1)));
-        pool.want(&kinds[1], 2);
+        pool.want(&kinds[1], 2, Duration::ZERO);
         assert_eq!(taken(&Arc::new(Named("b", 3))).await, Some(1));
         assert_eq!(pool.waiting().first(), Some(&waiting("b", 2)));
         pool.clear().join_all().await;

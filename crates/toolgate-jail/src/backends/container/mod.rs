@@ -80,7 +80,7 @@ impl Backend for Container {
         Box::pin(async move {
             // Where that fails, the first call says what is wrong.
             if let Ok(plan) = self.plan(spec).await {
-                self.pool.want(&plan, count);
+                self.pool.want(&plan, count, Duration::ZERO);
             }
         })
     }
