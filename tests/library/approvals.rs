@@ -294,10 +294,13 @@ async fn twins(site: &Site, decisions: &[&str]) -> ([String; 2], usize) {
     let one = outcome(&house, &client, call(Channel::During, "new\n", None));
     let two = outcome(&house, &client, call(Channel::During, "new\n", None));
     let person = async {
-        // The second call is on its way to the same question; on one thread it is there when it lets go.
         while client.came.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
         }
+        // The second call is on its way to the same question. A paused clock goes on when no task and no thread of the runtime has anything to do.
+        tokio::time::pause();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::resume();
         for number in 1..=decisions.len() {
             // A word for a question that is not put yet would be one with the word before it.
             while client.asked.load(Ordering::SeqCst) < number {
