@@ -88,6 +88,7 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
             interpreter.start.clone(),
             path.join("\n"),
             spec.prelude.as_deref().unwrap_or_default().to_owned(),
+            // The last one: sessions leave it out when they compare walls.
             ahead,
         ],
         environment,

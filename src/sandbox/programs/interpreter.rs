@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use toolgate_jail::Spec;
 
+use super::facts::{InterpreterFacts, SHELL};
+use super::facts_cache;
 use super::outcome::NoRun;
-use super::remembered;
 use super::spec::DEFAULT_LIMITS;
-use super::told::{SHELL, Told};
 use crate::audit::StateDir;
 
 /// An interpreter and the part of the host that it needs.
@@ -53,8 +53,8 @@ impl Interpreter {
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
     pub async fn detect(name: &Path) -> Result<Self, NoRun> {
-        let told = Told::ask(name, remembered::started(name)).await?;
-        off_the_loop(move || Self::plan(told)).await
+        let facts = InterpreterFacts::ask(name, facts_cache::started(name)).await?;
+        off_the_loop(move || Self::plan(facts)).await
     }
 
     /// The same, where nobody asks it again what `state` remembers of this very interpreter.
@@ -64,15 +64,15 @@ impl Interpreter {
     pub(super) async fn find(name: &Path, state: Option<&Arc<StateDir>>) -> Result<Self, NoRun> {
         let Some(state) = state else { return Self::detect(name).await };
         let (known, place) = (Arc::clone(state), name.to_owned());
-        let remembered = off_the_loop(move || remembered::recall(&known, &place).map(Self::plan)).await?;
+        let remembered = off_the_loop(move || facts_cache::load(&known, &place).map(Self::plan)).await?;
         if let Some(interpreter) = remembered {
             return Ok(interpreter);
         }
-        let told = Told::ask(name, remembered::started(name)).await?;
+        let facts = InterpreterFacts::ask(name, facts_cache::started(name)).await?;
         let (known, place) = (Arc::clone(state), name.to_owned());
         off_the_loop(move || {
-            remembered::remember(&known, &place, &told);
-            Self::plan(told)
+            facts_cache::store(&known, &place, &facts);
+            Self::plan(facts)
         })
         .await
     }
@@ -136,28 +136,28 @@ impl Interpreter {
         }
     }
 
-    fn plan(told: Told) -> Self {
+    fn plan(facts: InterpreterFacts) -> Self {
         let mut wanted: BTreeSet<PathBuf> = BTreeSet::new();
         let mut want = |path: &str| wanted.extend(real(path));
         // A prefix of its own is shown whole; a prefix that is the system's (`/usr`) holds far more than Python.
-        told.prefixes.iter().filter(|prefix| !SHARED.contains(&prefix.as_str())).for_each(|prefix| want(prefix));
-        told.folders.iter().chain(&told.module_path).for_each(|folder| want(folder));
-        want(&told.program);
+        facts.prefixes.iter().filter(|prefix| !SHARED.contains(&prefix.as_str())).for_each(|prefix| want(prefix));
+        facts.folders.iter().chain(&facts.module_path).for_each(|folder| want(folder));
+        want(&facts.program);
         want(SHELL);
-        wanted.extend(loaded(told.libraries.iter().chain(&told.shell).map(String::as_str)));
+        wanted.extend(loaded(facts.libraries.iter().chain(&facts.shell).map(String::as_str)));
         let needs = without_nested(&wanted);
-        let named = [told.executable.as_str(), SHELL].into_iter();
-        let links = links(named.chain(told.module_path.iter().chain(&told.prefixes).map(String::as_str)), &needs);
-        let certificates = certificates(&told.certificates);
+        let named = [facts.executable.as_str(), SHELL].into_iter();
+        let links = links(named.chain(facts.module_path.iter().chain(&facts.prefixes).map(String::as_str)), &needs);
+        let certificates = certificates(&facts.certificates);
         Self {
-            program: told.program,
-            argv0: told.executable,
-            version: told.version,
+            program: facts.program,
+            argv0: facts.executable,
+            version: facts.version,
             needs: texts(&needs),
             links,
             certificates,
-            module_path: told.module_path,
-            start: format!("import marshal\nexec(marshal.loads(bytes.fromhex('{}')))", told.code),
+            module_path: facts.module_path,
+            start: format!("import marshal\nexec(marshal.loads(bytes.fromhex('{}')))", facts.code),
         }
     }
 }

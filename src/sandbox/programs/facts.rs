@@ -1,4 +1,4 @@
-//! What an interpreter and the shell say of themselves: each is started once and asked.
+//! The facts of an interpreter and of the shell: each is started once and prints them.
 
 #![expect(clippy::disallowed_methods, reason = "the interpreter is looked for before any program runs")]
 
@@ -10,9 +10,9 @@ use tokio::process::Command;
 
 use super::outcome::NoRun;
 
-/// What [`PROBE`] prints, and what the shell said beside it.
+/// What [`PROBE`] prints, and the libraries of the shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct InterpreterFacts {
     pub(super) executable: String,
     pub(super) program: String,
     pub(super) version: String,
@@ -27,7 +27,7 @@ pub(super) struct Told {
     pub(super) shell: Vec<String>,
 }
 
-impl Told {
+impl InterpreterFacts {
     /// Asks the interpreter at `name`, a path or a name on the search path, which is this `file`, and the shell. Neither outlives the wait for its answer.
     /// The question stands outside the jail, so it runs nothing of the folders of packages (`-S`): [`PROBE`] reads what `site` would add.
     ///
@@ -46,8 +46,8 @@ impl Told {
         if !output.status.success() {
             return Err(unavailable("is no working Python 3".to_owned()));
         }
-        let told: Self = serde_json::from_slice(&output.stdout).map_err(|_| unavailable("does not answer like Python 3".to_owned()))?;
-        Ok(Self { shell: shell_libraries().await, ..told })
+        let facts: Self = serde_json::from_slice(&output.stdout).map_err(|_| unavailable("does not answer like Python 3".to_owned()))?;
+        Ok(Self { shell: shell_libraries().await, ..facts })
     }
 }
 
@@ -116,8 +116,8 @@ mod tests {
             all.push(python);
         }
         for python in all {
-            let told = Told::ask(&python, Some(python.clone())).await.unwrap();
-            assert_eq!(told.module_path, with_site(&python), "{}", python.display());
+            let facts = InterpreterFacts::ask(&python, Some(python.clone())).await.unwrap();
+            assert_eq!(facts.module_path, with_site(&python), "{}", python.display());
         }
     }
 
@@ -132,8 +132,8 @@ mod tests {
             std::fs::write(packages.join(name), &code).unwrap();
         }
         std::fs::write(packages.join("tab.pth"), code.replace("import ", "import\t")).unwrap();
-        let told = Told::ask(&python, Some(python.clone())).await.unwrap();
-        assert!(told.module_path.iter().any(|folder| Path::new(folder) == packages), "{told:?}");
+        let facts = InterpreterFacts::ask(&python, Some(python.clone())).await.unwrap();
+        assert!(facts.module_path.iter().any(|folder| Path::new(folder) == packages), "{facts:?}");
         assert!(!mark.exists(), "code of the packages ran outside the jail");
         // The ordinary start of that interpreter runs it: the environment is one.
         assert!(!with_site(&python).is_empty() && mark.exists());

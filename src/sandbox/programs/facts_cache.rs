@@ -1,5 +1,4 @@
-//! What an interpreter said of itself, remembered together with every file that the answer was taken from: as long as each of them is the one it
-//! was, the answer would be the same.
+//! The facts of an interpreter, kept in the state folder under a fingerprint of every file that they were taken from.
 
 #![expect(clippy::disallowed_methods, reason = "the interpreter's own files are looked at before any program runs")]
 
@@ -10,30 +9,30 @@ use rustix::fs::{Access, access, stat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::told::{PROBE, SHELL, Told};
+use super::facts::{InterpreterFacts, PROBE, SHELL};
 use crate::audit::StateDir;
 
-/// An answer, and what it holds for.
+/// The facts, and the [`fingerprint`] that they hold for.
 #[derive(Debug, Serialize, Deserialize)]
-struct Remembered {
+struct CachedFacts {
     fingerprint: String,
-    told: Told,
+    facts: InterpreterFacts,
 }
 
-/// What the interpreter at `name` said when it was asked last, where it would say the same today.
-pub(super) fn recall(state: &StateDir, name: &Path) -> Option<Told> {
+/// The facts of the interpreter at `name`, where its fingerprint is the one that they were stored under.
+pub(super) fn load(state: &StateDir, name: &Path) -> Option<InterpreterFacts> {
     let file = found(name)?;
-    let remembered: Remembered = serde_json::from_slice(&state.recall(&place(&file))?).ok()?;
-    (remembered.fingerprint == fingerprint(&file, &remembered.told)).then_some(remembered.told)
+    let cached: CachedFacts = serde_json::from_slice(&state.recall(&place(&file))?).ok()?;
+    (cached.fingerprint == fingerprint(&file, &cached.facts)).then_some(cached.facts)
 }
 
-/// Remembers an answer.
-pub(super) fn remember(state: &StateDir, name: &Path, told: &Told) {
-    let Some(file) = found(name).filter(|file| is_the_interpreter(file, told)) else { return };
-    let remembered = Remembered { fingerprint: fingerprint(&file, told), told: told.clone() };
-    let kept = serde_json::to_vec(&remembered).map_err(std::io::Error::other).and_then(|text| state.remember(&place(&file), &text));
+/// Stores the facts of the interpreter at `name`; of a shim nothing is stored.
+pub(super) fn store(state: &StateDir, name: &Path, facts: &InterpreterFacts) {
+    let Some(file) = found(name).filter(|file| is_the_interpreter(file, facts)) else { return };
+    let cached = CachedFacts { fingerprint: fingerprint(&file, facts), facts: facts.clone() };
+    let kept = serde_json::to_vec(&cached).map_err(std::io::Error::other).and_then(|text| state.remember(&place(&file), &text));
     if let Err(fault) = kept {
-        tracing::debug!(%fault, "what was found out about the interpreter is not remembered");
+        tracing::debug!(%fault, "the facts of the interpreter are not stored");
     }
 }
 
@@ -61,20 +60,19 @@ fn found_in(name: &Path, search: &std::ffi::OsStr) -> Option<PathBuf> {
 }
 
 /// Whether the file is the interpreter itself: a shim may start another one tomorrow, and no file shows it.
-fn is_the_interpreter(file: &Path, told: &Told) -> bool {
-    file.canonicalize().is_ok_and(|real| real == Path::new(&told.program))
+fn is_the_interpreter(file: &Path, facts: &InterpreterFacts) -> bool {
+    file.canonicalize().is_ok_and(|real| real == Path::new(&facts.program))
 }
 
-/// Under which name the answer of an interpreter is kept.
+/// The name of its entry in the state folder.
 fn place(file: &Path) -> String {
     let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
     let name = digest.iter().take(8).fold(0_u64, |name, byte| name << 8 | u64::from(*byte));
     format!("python-{name:016x}")
 }
 
-/// What an answer depends on, as a digest: what is asked, of which file, the environment, and which objects with which stamps are at the places that it
-/// was taken from.
-fn fingerprint(file: &Path, told: &Told) -> String {
+/// A digest of what the facts depend on: the probe, the file, the environment, and which objects with which stamps are at [`places`].
+fn fingerprint(file: &Path, facts: &InterpreterFacts) -> String {
     let mut digest = Sha256::new();
     let mut add = |text: &[u8]| {
         digest.update((text.len() as u64).to_le_bytes());
@@ -90,7 +88,7 @@ fn fingerprint(file: &Path, told: &Told) -> String {
         add(name.as_encoded_bytes());
         add(value.as_encoded_bytes());
     }
-    for path in places(file, told) {
+    for path in places(file, facts) {
         add(path.as_os_str().as_encoded_bytes());
         let seen = stat(&path).map(|at| (at.st_dev, at.st_ino, at.st_size, at.st_mtime, at.st_mtime_nsec, at.st_ctime, at.st_ctime_nsec));
         add(format!("{seen:?}").as_bytes());
@@ -98,19 +96,19 @@ fn fingerprint(file: &Path, told: &Told) -> String {
     crate::audit::hex::long(&digest.finalize())
 }
 
-/// Everything an answer was taken from, and what would change it by appearing.
+/// Every file and folder that the facts were taken from, or that would change them by appearing.
 /// # Source  The documentation of Python's `site` module: `pyvenv.cfg`, the folders of packages, the `.pth` files in them.
-fn places(file: &Path, told: &Told) -> BTreeSet<PathBuf> {
-    let mut all: BTreeSet<PathBuf> = [file, Path::new(&told.program), Path::new(SHELL)].into_iter().map(Path::to_owned).collect();
+fn places(file: &Path, facts: &InterpreterFacts) -> BTreeSet<PathBuf> {
+    let mut all: BTreeSet<PathBuf> = [file, Path::new(&facts.program), Path::new(SHELL)].into_iter().map(Path::to_owned).collect();
     all.extend(["/etc/ld.so.cache", "/etc/ld.so.preload"].map(PathBuf::from));
-    all.extend(told.libraries.iter().chain(&told.shell).map(PathBuf::from));
-    for folder in [file, Path::new(&told.executable)].into_iter().flat_map(|file| file.ancestors().skip(1).take(2)) {
+    all.extend(facts.libraries.iter().chain(&facts.shell).map(PathBuf::from));
+    for folder in [file, Path::new(&facts.executable)].into_iter().flat_map(|file| file.ancestors().skip(1).take(2)) {
         all.insert(folder.join("pyvenv.cfg"));
     }
-    let (major, rest) = told.version.split_once('.').unwrap_or_default();
+    let (major, rest) = facts.version.split_once('.').unwrap_or_default();
     let python = format!("python{major}.{}", rest.split('.').next().unwrap_or_default());
-    let mut modules: BTreeSet<PathBuf> = told.module_path.iter().chain(&told.folders).map(PathBuf::from).collect();
-    for prefix in told.prefixes.iter().map(Path::new).chain([Path::new("/usr/local")]) {
+    let mut modules: BTreeSet<PathBuf> = facts.module_path.iter().chain(&facts.folders).map(PathBuf::from).collect();
+    for prefix in facts.prefixes.iter().map(Path::new).chain([Path::new("/usr/local")]) {
         for library in ["lib", "lib64", "local/lib"].map(|library| prefix.join(library)) {
             modules.extend(["site-packages", "dist-packages"].map(|packages| library.join(&python).join(packages)));
             modules.insert(library.join("python3/dist-packages"));
@@ -186,8 +184,8 @@ mod tests {
             self.base.join(path).to_str().unwrap().to_owned()
         }
 
-        fn told(&self) -> Told {
-            Told {
+        fn facts(&self) -> InterpreterFacts {
+            InterpreterFacts {
                 executable: self.at("env/bin/python"),
                 program: self.at("python3.11"),
                 version: "3.11.2".to_owned(),
@@ -201,23 +199,23 @@ mod tests {
             }
         }
 
-        fn remember(&self) {
-            remember(&self.state, &self.python, &self.told());
+        fn store(&self) {
+            store(&self.state, &self.python, &self.facts());
         }
 
-        fn recalled(&self) -> Option<Told> {
-            recall(&self.state, &self.python)
+        fn loaded(&self) -> Option<InterpreterFacts> {
+            load(&self.state, &self.python)
         }
     }
 
     #[test]
     fn an_answer_is_remembered_and_given_again() {
         let world = World::new();
-        assert_eq!(world.recalled(), None);
-        world.remember();
-        assert_eq!(world.recalled(), Some(world.told()));
+        assert_eq!(world.loaded(), None);
+        world.store();
+        assert_eq!(world.loaded(), Some(world.facts()));
         // By another name it is another question: a virtual environment is found by its name alone.
-        assert_eq!(recall(&world.state, &world.base.join("python3.11")), None);
+        assert_eq!(load(&world.state, &world.base.join("python3.11")), None);
     }
 
     #[test]
@@ -243,10 +241,10 @@ mod tests {
         ];
         for (what, change) in changes {
             let world = World::new();
-            world.remember();
-            assert!(world.recalled().is_some(), "{what}");
+            world.store();
+            assert!(world.loaded().is_some(), "{what}");
             change(&world);
-            assert_eq!(world.recalled(), None, "{what}");
+            assert_eq!(world.loaded(), None, "{what}");
         }
     }
 
@@ -255,21 +253,21 @@ mod tests {
         let world = World::new();
         let shim = world.base.join("shim");
         std::fs::write(&shim, "#!/bin/sh\nexec python \"$@\"\n").unwrap();
-        remember(&world.state, &shim, &world.told());
-        assert_eq!(recall(&world.state, &shim), None);
+        store(&world.state, &shim, &world.facts());
+        assert_eq!(load(&world.state, &shim), None);
     }
 
     #[test]
     fn an_answer_that_is_no_such_answer_is_asked_again() {
         let world = World::new();
-        world.remember();
+        world.store();
         let name = place(&world.python);
-        for text in ["", "null", "{}", "[]", r#"{"fingerprint":"","told":{}}"#] {
+        for text in ["", "null", "{}", "[]", r#"{"fingerprint":"","facts":{}}"#] {
             world.state.remember(&name, text.as_bytes()).unwrap();
-            assert_eq!(world.recalled(), None, "{text}");
+            assert_eq!(world.loaded(), None, "{text}");
         }
-        let whole = Remembered { fingerprint: "another".to_owned(), told: world.told() };
+        let whole = CachedFacts { fingerprint: "another".to_owned(), facts: world.facts() };
         world.state.remember(&name, &serde_json::to_vec(&whole).unwrap()).unwrap();
-        assert_eq!(world.recalled(), None, "another fingerprint");
+        assert_eq!(world.loaded(), None, "another fingerprint");
     }
 }
