@@ -118,6 +118,8 @@ fn a_jail_that_is_struck_before_its_program_began_is_replaced_by_another() {
         let processes = all(&server, struck);
         assert!(!processes.is_empty(), "{struck:?}");
         send("-KILL", &processes);
+        // Until it is dead, a killed interpreter can still be handed a call, which then ends with it.
+        until("the killed processes to be dead", || processes.iter().all(|process| matches!(state(*process), 'Z' | 'X')));
         // More than stand ready.
         let code = "open('/roots/scratch/runs', 'a').write('x')\nprint(1)";
         let ids: Vec<Value> =
