@@ -143,7 +143,7 @@ fn the_main_module_of_multiprocessing_works_as_its_own_tests_say() {
 #[test]
 #[ignore = "takes minutes; `./check --all` runs it"]
 fn asyncio_works_as_its_own_tests_say() {
-    // It starts a server in a thread and waits for its address without end, where the server may have no socket.
+    // `test_drain_raises` waits without end for the address of a server in a thread, which gets no socket here.
     let first = "import test.test_asyncio.test_streams as streams\nstreams.StreamTests.test_drain_raises = None\n";
     run("test_asyncio", 1200, first);
 }
