@@ -46,6 +46,17 @@ fn state(process: u32) -> char {
     stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()).unwrap_or('X')
 }
 
+/// Kills those of a kind, and waits until they and the interpreters, which die with any of them, are dead: until then an interpreter can still be
+/// handed a call, which ends with it.
+fn kill(server: &Server, struck: Kind) {
+    let mut dying = all(server, Kind::Interpreter);
+    let killed = all(server, struck);
+    assert!(!killed.is_empty(), "{struck:?}");
+    send("-KILL", &killed);
+    dying.extend(killed);
+    until("the killed processes to be dead", || dying.iter().all(|process| matches!(state(*process), 'Z' | 'X')));
+}
+
 /// A server in whose jails interpreters wait; none where the backend here keeps no such jails.
 fn warm(python: &'static str) -> Option<(Home, Server)> {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", limits: "concurrent_calls = 64", python });
@@ -115,11 +126,7 @@ fn answer(server: &mut Server, id: &Value) -> Value {
 fn a_jail_that_is_struck_before_its_program_began_is_replaced_by_another() {
     for struck in [Kind::Init, Kind::Interpreter, Kind::Spawner] {
         let Some((home, mut server)) = warm("") else { return };
-        let processes = all(&server, struck);
-        assert!(!processes.is_empty(), "{struck:?}");
-        send("-KILL", &processes);
-        // Until it is dead, a killed interpreter can still be handed a call, which then ends with it.
-        until("the killed processes to be dead", || processes.iter().all(|process| matches!(state(*process), 'Z' | 'X')));
+        kill(&server, struck);
         // More than stand ready.
         let code = "open('/roots/scratch/runs', 'a').write('x')\nprint(1)";
         let ids: Vec<Value> =
@@ -144,7 +151,7 @@ fn a_jail_that_is_killed_while_its_program_runs_is_answered_with_what_is_known()
     ] {
         let Some((home, mut server)) = warm("") else { return };
         let id = under_way(&home, &mut server, 60);
-        send("-KILL", &all(&server, struck));
+        kill(&server, struck);
         let answer = answer(&mut server, &id);
         let told = json!([answer["status"], answer["evidence"], answer["signal"], answer["exit_code"], answer["stdout"]]);
         assert_eq!(told, expected, "{struck:?}: {answer}");
