@@ -1,4 +1,4 @@
-//! What the gate itself costs per allowed call: `cargo bench --bench gate`. From the manifest to the permit, with the counts on disk, and from
+//! What the gate itself costs per allowed call: `cargo bench --bench gate`. From the manifest to the permit, and from
 //! there to the record of the start, in a house as `serve` builds it (`durability = "effects"`, a read, level 0). Prints p50 and p99, and each
 //! part as a share of the whole. Also what one explanation costs, by the library and by a process of its own beside one that only tells its version.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement stops at the first surprise and prints what it saw")]
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolgate::audit::counts::{Ask, Counts, Window};
+use toolgate::audit::store::Ticks;
 use toolgate::audit::{Log, StateDir};
 use toolgate::cli::decide::Call;
 use toolgate::cli::explain::explain;
-use toolgate::gate::Gate;
+use toolgate::gate::{Ask, Counts, Gate, Window};
 use toolgate::manifest;
 use toolgate::model::{Caller, Channel, ClientLabel, Facts, PathFact, ToolCall};
 use toolgate::policy::{Channels, State};
@@ -31,7 +31,7 @@ fn main() {
     manifest.resolve_roots("/").unwrap();
     let state = Arc::new(StateDir::open(&folder.path().join("state")).unwrap());
     let log = Arc::new(Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap());
-    let counts = Counts::open(&state).unwrap();
+    let counts = Arc::new(Counts::new(Ticks::of_this_machine()));
     let gate = Gate::new(manifest.clone(), Arc::clone(&state)).unwrap();
     let tool = tools::all().iter().find(|tool| tool.spec().name == "read_file").unwrap();
     let call = call();
@@ -54,11 +54,11 @@ fn main() {
         log.append(&record, toolgate::audit::Sync::Handed).unwrap();
     });
     let window = [Window { most: 120, span: 60_000 }];
-    let counted = measure(|| drop(counts.call([("p\0standard\0", &window[..])]).unwrap()));
-    let account = measure(|| assert!(!counts.reserve("p", &Ask::default()).unwrap().suspended));
+    let counted = measure(|| drop(counts.call([("p\0standard\0".to_owned(), &window[..])])));
+    let account = measure(|| assert_eq!(counts.reserve("p", &Ask::default()).used, [0; 3]));
     let reserved = measure(|| {
-        let standing = counts.reserve("q", &Ask { exactly: [1, 0, 0], budget: [u64::MAX; 3], ..Ask::default() }).unwrap();
-        counts.settle("q", standing.reserved, [0; 3]).unwrap();
+        let standing = counts.reserve("q", &Ask { exactly: [1, 0, 0], budget: [u64::MAX; 3], ..Ask::default() });
+        counts.settle("q", standing.reserved, [0; 3]);
     });
     println!("manifest to the record of the start: p50 {:>6.2} µs  p99 {:>7.2} µs", whole.0, whole.1);
     for (name, (half, most)) in [("a call counted", counted), ("an account read", account), ("reserved and settled", reserved)] {

@@ -73,9 +73,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
 fn split(door: &Door, tool: &dyn Tool, parts: &Parts, call: &ToolCall) -> Result<(Capability, Vec<Piece>), Refusal> {
     let Admitted { capability, counted, .. } = door.admit(call, Some(tool.spec()), false)?;
     let pieces = (parts.split)(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
-    if let Err(fault) = counted.hand_over() {
-        tracing::warn!(%fault, "a call stays counted beside its parts");
-    }
+    counted.hand_over();
     Ok((capability, pieces))
 }
 

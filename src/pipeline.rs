@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use tracing::Instrument;
 
-use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::Filtered;
-use crate::gate::{Admitted, Asker, Brought, Case, Door, Granted, Place, Places, Reservation, Settled};
+use crate::gate::{Admitted, Asker, Brought, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
 use crate::house::House;
 use crate::meant;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, RunPython, ToolCall};
@@ -60,11 +59,8 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
             told::refused(&span, &refusal, status, begun.elapsed());
             // A rate of the call itself counted nothing. One of questions comes after the names in the call were looked up, and stays counted.
             let is_hosts = refusal.rule.as_deref().is_some_and(|rule| rule.starts_with("network.rate_limit_per_"));
-            if refusal.code == Code::RateLimited
-                && is_hosts
-                && let Err(fault) = counted.take_back()
-            {
-                tracing::warn!(%fault, "a call that a rate refused stays counted");
+            if refusal.code == Code::RateLimited && is_hosts {
+                counted.take_back();
             }
             door.learn(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)

@@ -4,7 +4,6 @@
 mod address;
 mod chain;
 mod commit;
-pub mod counts;
 mod entry;
 mod escape;
 mod facts;
@@ -33,6 +32,7 @@ mod settings;
 mod shared;
 mod spare;
 mod state;
+pub mod store;
 mod tally;
 mod turn;
 mod under_way;

@@ -10,9 +10,9 @@ use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::counts::{Millis, Tick};
 use super::folder::Folder;
 use super::spare;
+use super::store::{Millis, Tick};
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
 #[derive(Debug)]

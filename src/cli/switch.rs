@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::audit as log;
 use super::run::{End, Fault};
-use crate::audit::counts::{Counts, of_session};
+use crate::audit::store::{Store, of_session};
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 
@@ -72,7 +72,7 @@ pub(super) fn reset(suspended: &Suspended, path: &Path, as_json: bool, out: &mut
         }
     };
     let place = path.display();
-    if !Counts::open(&folder)?.resume(&key)? {
+    if !Store::open(&folder)?.resume(&key)? {
         return Err(Fault::Use(format!("{named} is not suspended on any server with the state folder {place}")));
     }
     append(&folder, &record)?;

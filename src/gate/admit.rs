@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
+use super::counts::{Counted, Window};
 use super::door::Door;
-use super::rates::{self, Reservation, millis, uncounted};
-use crate::audit::counts::{self, Counted, Window};
+use super::rates::{self, Reservation, millis, unread};
+use crate::audit::store::of_session;
 use crate::audit::{Entry, Event, Status};
 use crate::model::{Bytes, Refusal, ToolCall, ToolSpec};
 use crate::policy::{self, Capability, Moment, State};
@@ -24,34 +25,32 @@ pub struct Admitted {
 
 impl Door {
     /// Admits a call to be looked at, and counts it unless it repeats one that was counted.
-    /// # Errors  As [`policy::admit`]; `audit_unavailable` where it cannot be counted.
+    /// # Errors  As [`policy::admit`]; `audit_unavailable` where it cannot be told whether its caller is suspended.
     pub fn admit(&self, call: &ToolCall, spec: Option<&'static ToolSpec>, repeats: bool) -> Result<Admitted, Refusal> {
         let caller = &call.caller;
         let profile = caller.profile.as_deref();
-        let kept = &self.shared.counts;
+        let counts = &self.shared.counts;
         let (mut calls, mut tool_calls, mut call_counted) = (Vec::new(), Vec::new(), Counted::default());
         if !repeats {
             let key = |tool: &str| format!("{}\0{}\0{tool}", caller.principal, profile.unwrap_or_default());
             let (all, windows) = (key(""), rates::windows_of_profile(&self.manifest, profile));
             let of_tool = spec.map(|spec| (key(spec.name), rates::windows_of_tool(&self.manifest, spec.name)));
-            let counted = match of_tool.filter(|(_, windows)| !windows.is_empty()) {
-                Some((tool, of_tool)) => {
-                    kept.call([(&*all, &*windows), (&*tool, &*of_tool)]).map(|([calls, of_tool], counted)| (calls, of_tool, counted))
-                }
-                None => kept.call([(&*all, &*windows)]).map(|([calls], counted)| (calls, Vec::new(), counted)),
-            };
-            (calls, tool_calls, call_counted) = counted.map_err(|fault| uncounted(&fault))?;
+            if let Some((tool, of_tool)) = of_tool.filter(|(_, windows)| !windows.is_empty()) {
+                ([calls, tool_calls], call_counted) = counts.call([(all, &*windows), (tool, &*of_tool)]);
+            } else {
+                ([calls], call_counted) = counts.call([(all, &*windows)]);
+            }
         }
         let ask = rates::ask(&self.manifest, profile, call);
-        let standing = kept.reserve(&caller.principal, &ask).map_err(|fault| uncounted(&fault))?;
+        let standing = counts.reserve(&caller.principal, &ask);
         // Given back on every way out of here but the last.
-        let reservation = Reservation::new(std::sync::Arc::clone(kept), &caller.principal, &standing);
+        let reservation = Reservation::new(std::sync::Arc::clone(counts), &caller.principal, &standing);
         // A session on standard input is one process: where this one refused nothing yet, none of its sessions is suspended.
         let suspended = if caller.is_suspended_by_session() {
             self.shared.has_refused_sessions.load(Ordering::Relaxed)
-                && kept.is_suspended(&counts::of_session(&caller.session)).map_err(|fault| uncounted(&fault))?
+                && self.shared.store.is_suspended(&of_session(&caller.session)).map_err(unread)?
         } else {
-            standing.suspended
+            self.shared.store.is_suspended(&caller.principal).map_err(unread)?
         };
         let (now, calls_at) = rates::moments(&calls);
         let (_, tool_calls_at) = rates::moments(&tool_calls);
@@ -86,15 +85,17 @@ impl Door {
         let caller = &call.caller;
         let account = if caller.is_suspended_by_session() {
             self.shared.has_refused_sessions.store(true, Ordering::Relaxed);
-            Cow::Owned(counts::of_session(&caller.session))
+            Cow::Owned(of_session(&caller.session))
         } else {
             Cow::Borrowed(&*caller.principal)
         };
-        let tripped = self.shared.counts.deny(&account, Window { most: breaker.denials, span: millis(breaker.within) });
-        match tripped.map(|tripped| tripped.then(|| entry.note(Event::BreakerTripped, serde_json::Map::new()))) {
-            Ok(None | Some(Ok(()))) => {}
-            Ok(Some(Err(fault))) => tracing::error!(%fault, "a suspension could not be recorded"),
-            Err(fault) => tracing::error!(%fault, "a denial could not be counted"),
+        if !self.shared.counts.deny(&account, Window { most: breaker.denials, span: millis(breaker.within) }) {
+            return;
+        }
+        if let Err(fault) = self.shared.store.suspend(&account) {
+            tracing::error!(%fault, "a caller could not be suspended");
+        } else if let Err(fault) = entry.note(Event::BreakerTripped, serde_json::Map::new()) {
+            tracing::error!(%fault, "a suspension could not be recorded");
         }
     }
 }

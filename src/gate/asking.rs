@@ -8,14 +8,14 @@ use sha2::{Digest, Sha256};
 use super::answer::nobody;
 use super::asker::Asker;
 use super::change::{LINES, Look};
+use super::counts::Window;
 use super::crowd::End;
 use super::door::Door;
 use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::preview::Preview;
 use super::question;
-use super::rates::{HOUR, Millis, uncounted};
+use super::rates::{HOUR, Millis};
 use super::settle::{Case, Settled, warnings};
-use crate::audit::counts::Window;
 use crate::audit::{Entry, token};
 use crate::model::{Action, Channel, Code, Failure, Level, Opened, Question, Refusal, RelPath};
 use crate::policy::{effect, later, python_network, python_roots};
@@ -23,7 +23,7 @@ use crate::policy::{effect, later, python_network, python_roots};
 /// How long a sealed state opens after its question has ended.
 pub(super) const LATE: Duration = Duration::from_hours(1);
 
-/// Questions that one principal may put to people in any hour, on all channels and servers of the state folder together. More than one a
+/// Questions that one principal may put to people in any hour, on all channels together. More than one a
 /// minute, for an hour, are not read any more, and the bad one among them goes through; an agent that works file by file needs fewer, for a
 /// yes may last for the session.
 pub(super) const PER_HOUR: u64 = 60;
@@ -49,8 +49,7 @@ impl Door {
     /// # Errors  `rate_limited` with the exact wait.
     pub(super) fn count_question(&self, principal: &str) -> Result<(), Refusal> {
         let window = Window { most: PER_HOUR, span: HOUR };
-        let wait = self.shared.counts.take(&format!("{principal}\0questions"), window).map_err(|fault| uncounted(&fault))?;
-        let Some(wait) = wait else { return Ok(()) };
+        let Some(wait) = self.shared.counts.take(format!("{principal}\0questions"), window) else { return Ok(()) };
         let what = format!("limit reached: {PER_HOUR} questions to a person in any hour");
         let refusal = Refusal::new(Code::RateLimited, what).rule("approvals").retry_after(wait.div_ceil(1000).max(1));
         Err(refusal.hint("nobody was asked; do what needs no approval, or put several changes into one call"))

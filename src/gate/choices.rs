@@ -3,7 +3,7 @@
 use super::change::{Changes, LINES};
 use super::door::Door;
 use super::pending::Pending;
-use super::preview::{Counted, Covered, Preview};
+use super::preview::{Covered, FileCount, Preview};
 use super::question::spelled;
 use super::settle::Case;
 use crate::manifest::Remember;
@@ -52,7 +52,7 @@ pub(super) fn choices(case: &Case<'_>, preview: &Preview, level: Level) -> Vec<C
 fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
     const END: &str = "until the session ends";
     let first = case.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
-    let counted = |pick: fn(&Covered) -> Counted| {
+    let counted = |pick: fn(&Covered) -> FileCount| {
         preview.covered.as_ref().map(|covered| format!(" ({})", pick(covered).in_words())).unwrap_or_default()
     };
     match (scope, first) {

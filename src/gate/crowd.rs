@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::door::lock;
 use super::pending::Pending;
 use super::rates::Millis;
-use crate::audit::counts::Tick;
+use crate::audit::store::Tick;
 use crate::model::{Code, Refusal};
 
 /// Questions of one caller that may wait at one time.

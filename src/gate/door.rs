@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::counts::Counts;
 use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
@@ -15,7 +16,7 @@ use super::queue::Queue;
 use super::rates::{Meter, Millis};
 use super::taint::Taint;
 use crate::audit::StateDir;
-use crate::audit::counts::{Counts, Tick, Ticks};
+use crate::audit::store::{Store, Tick, Ticks};
 use crate::manifest::Manifest;
 use crate::model::{Code, Refusal};
 
@@ -31,6 +32,7 @@ pub struct Gate {
 pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) counts: Arc<Counts>,
+    pub(super) store: Arc<Store>,
     ticks: Ticks,
     pub(super) grants: Grants,
     pub(super) crowd: Crowd,
@@ -53,7 +55,7 @@ pub struct Door {
 
 impl Gate {
     /// A gate that judges by this manifest and keeps its marks in this state folder.
-    /// # Errors  When the counts that the folder's servers share cannot be opened.
+    /// # Errors  When what the folder's servers share cannot be opened.
     pub fn new(manifest: Manifest, state: Arc<StateDir>) -> std::io::Result<Self> {
         Self::with_ticks(manifest, state, Ticks::of_this_machine())
     }
@@ -61,10 +63,11 @@ impl Gate {
     /// The same by another clock.
     /// # Errors  As [`new`](Self::new).
     pub fn with_ticks(manifest: Manifest, state: Arc<StateDir>, ticks: Ticks) -> std::io::Result<Self> {
-        let counts = Arc::new(Counts::with_ticks(&state, ticks.clone())?);
+        let store = Arc::new(Store::with_ticks(&state, ticks.clone())?);
         let shared = Shared {
-            grants: Grants::new(Arc::clone(&counts)),
-            counts,
+            grants: Grants::new(Arc::clone(&store)),
+            counts: Arc::new(Counts::new(ticks.clone())),
+            store,
             ticks,
             state,
             crowd: Crowd::default(),
@@ -98,10 +101,10 @@ impl Gate {
         self.shared.ticks.now()
     }
 
-    /// Removes questions, marks and counts that nobody can use any more.
+    /// Removes questions, marks, grants and suspensions that nobody can use any more.
     /// # Errors  When a folder cannot be listed.
     pub fn sweep(&self) -> std::io::Result<()> {
-        self.shared.counts.sweep();
+        self.shared.store.sweep();
         self.shared.state.sweep(self.tick())
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::rates::Millis;
 use super::sight::{Object, Sight};
 use super::wide::Wide;
-use crate::audit::counts::{Counts, Tick};
+use crate::audit::store::{Store, Tick};
 use crate::model::Ancestor;
 use crate::policy::Scope;
 
@@ -36,7 +36,7 @@ pub struct GrantKey {
 
 /// The live grants of a state folder.
 #[derive(Debug)]
-pub struct Grants(Arc<Counts>);
+pub struct Grants(Arc<Store>);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
@@ -56,9 +56,9 @@ const MOST: usize = 512;
 const IDLE: Millis = 3_600_000;
 
 impl Grants {
-    /// The grants kept beside these counts.
-    pub fn new(counts: Arc<Counts>) -> Self {
-        Self(counts)
+    /// The grants of this store.
+    pub fn new(store: Arc<Store>) -> Self {
+        Self(store)
     }
 
     /// Keeps a grant on objects as they are now.
@@ -146,11 +146,11 @@ impl Grants {
 
     /// Forgets everything of a session.
     pub fn end_session(&self, session: &str) {
-        self.0.forget(session);
+        self.0.end_session(session);
     }
 
     fn change<R>(&self, session: &str, change: impl FnOnce(&mut Vec<Kept>, Tick) -> (R, bool)) -> io::Result<R> {
-        self.0.kept(session, |text, now| {
+        self.0.grants(session, |text, now| {
             // What cannot be read is no grant.
             let mut all: Vec<Kept> = serde_json::from_slice(text).unwrap_or_default();
             all.retain(|kept| kept.boot == now.boot && now.up.saturating_sub(kept.up) < IDLE);
@@ -190,7 +190,7 @@ mod tests {
 
     fn two_servers() -> (tempfile::TempDir, Grants, Grants) {
         let folder = tempfile::tempdir().unwrap();
-        let open = || Grants::new(Arc::new(Counts::open(&StateDir::open(folder.path()).unwrap()).unwrap()));
+        let open = || Grants::new(Arc::new(Store::open(&StateDir::open(folder.path()).unwrap()).unwrap()));
         let (one, two) = (open(), open());
         (folder, one, two)
     }
@@ -291,12 +291,12 @@ mod tests {
 
     /// Grants by a clock that stands so many seconds after the question; the wall clock so many more.
     fn at(folder: &tempfile::TempDir, seconds: u64, set: u64) -> Grants {
-        let ticks = crate::audit::counts::Ticks::new(move || Tick {
+        let ticks = crate::audit::store::Ticks::new(move || Tick {
             wall: asked().wall + (seconds + set) * 1000,
             up: asked().up + seconds * 1000,
             boot: 7,
         });
-        Grants::new(Arc::new(Counts::with_ticks(&StateDir::open(folder.path()).unwrap(), ticks).unwrap()))
+        Grants::new(Arc::new(Store::with_ticks(&StateDir::open(folder.path()).unwrap(), ticks).unwrap()))
     }
 
     fn wide() -> (tempfile::TempDir, Grants) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::rates::Millis;
-use crate::audit::counts::Tick;
+use crate::audit::store::Tick;
 use crate::model::{Entry, Kind, Opened, ToolCall};
 use crate::policy::Review;
 

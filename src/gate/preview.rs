@@ -34,16 +34,16 @@ pub struct Arriving {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
     /// In the folder of the first target and below.
-    pub folder: Counted,
+    pub folder: FileCount,
     /// In its root.
-    pub root: Counted,
+    pub root: FileCount,
     /// The folders that were looked at.
     pub folders: Vec<Ancestor>,
 }
 
 /// A number of files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct FileCount {
     /// Those that were found.
     pub files: u64,
     /// Whether there are more than were looked at.
@@ -59,7 +59,7 @@ pub struct Texts {
     pub after: String,
 }
 
-impl Counted {
+impl FileCount {
     /// In words, e.g. `12 files now`.
     pub(super) fn in_words(self) -> String {
         let more = if self.is_more { "more than " } else { "" };

@@ -1,5 +1,5 @@
 //! What is counted and charged, as the manifest limits it: windows of calls, hourly budgets that are reserved before a call acts and settled
-//! after it, requests to one host. The counts are the state folder's, so every process on it and every session of a principal share them.
+//! after it, requests to one host. All sessions of a principal on this server share them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::admit::moment;
-use crate::audit::counts::{Ask, BUDGETS, Counts, Standing, Window};
+use super::counts::{Ask, BUDGETS, Counts, Standing, Window};
 use crate::manifest::{Bounds, Manifest};
 use crate::model::{Bytes, Code, EditFiles, Refusal, ToolCall};
 use crate::policy::network::NetworkRules;
@@ -132,10 +132,8 @@ impl Reservation {
     pub fn keep(&mut self, most: Bytes) -> Bytes {
         let [write, sent, cpu] = self.reserved;
         let kept = write.min(most.0.max(1));
-        match self.counts.settle(&self.principal, [write - kept, 0, 0], [0; BUDGETS]) {
-            Ok(()) => self.reserved = [kept, sent, cpu],
-            Err(fault) => tracing::error!(%fault, "what a call does not need could not be given back"),
-        }
+        self.counts.settle(&self.principal, [write - kept, 0, 0], [0; BUDGETS]);
+        self.reserved = [kept, sent, cpu];
         Bytes(self.write())
     }
 
@@ -168,10 +166,7 @@ impl Reservation {
 
     fn replace(&mut self, used: [u64; BUDGETS]) {
         self.settled = true;
-        if let Err(fault) = self.counts.settle(&self.principal, self.reserved, used) {
-            // What was reserved stays charged: too much, never too little, but for what went beyond it.
-            tracing::error!(%fault, "what a call used could not be charged");
-        }
+        self.counts.settle(&self.principal, self.reserved, used);
     }
 }
 
@@ -189,7 +184,7 @@ pub struct Meter(pub(super) Arc<Counts>);
 
 impl Meter {
     /// Counts a request to a host; `[network] rate_limit_per_minute` and `rate_limit_per_hour` hold for each host by itself.
-    /// # Errors  `rate_limited` with the exact wait, `audit_unavailable` where it cannot be counted.
+    /// # Errors  `rate_limited` with the exact wait.
     pub fn host(&self, principal: &str, host: &str, rules: &NetworkRules) -> Result<(), Refusal> {
         let limits = [(rules.rate_per_minute, MINUTE, "minute"), (rules.rate_per_hour, HOUR, "hour")];
         let windows: Vec<Window> = limits.iter().filter_map(|(most, span, _)| most.map(|most| Window { most, span: *span })).collect();
@@ -197,7 +192,7 @@ impl Meter {
             return Ok(());
         }
         let key = format!("{principal}\0host\0{}", host.to_ascii_lowercase());
-        let ([ages], _) = self.0.call([(&key, &windows)]).map_err(|fault| uncounted(&fault))?;
+        let ([ages], _) = self.0.call([(key, &windows)]);
         let (now, times) = moments(&ages);
         for (most, span, unit) in limits {
             let Some(most) = most else { continue };
@@ -211,15 +206,13 @@ impl Meter {
 
     /// Charges bytes that are sent outside any call's own account, e.g. by a program through the gateway, or where a redirect leads; `most` is
     /// what the caller may send in any hour.
-    /// # Errors  `quota` where the budget does not hold them: then they must not be sent. `audit_unavailable`.
+    /// # Errors  `quota` where the budget does not hold them: then they must not be sent.
     pub fn send(&self, principal: &str, Bytes(most): Bytes, bytes: u64) -> Result<(), Refusal> {
         let ask = Ask { at_most: [0, bytes, 0], budget: [0, most, 0], ..Ask::default() };
-        let standing = self.0.reserve(principal, &ask).map_err(|fault| uncounted(&fault))?;
+        let standing = self.0.reserve(principal, &ask);
         let [_, reserved, _] = standing.reserved;
         if reserved < bytes {
-            if let Err(fault) = self.0.settle(principal, [0, reserved, 0], [0; BUDGETS]) {
-                tracing::error!(%fault, "a charge could not be taken back");
-            }
+            self.0.settle(principal, [0, reserved, 0], [0; BUDGETS]);
             let message = format!("the budget of {} in any hour (egress_per_hour) is used up", Bytes(most));
             return Err(Refusal::new(Code::Quota, message).rule("limits.egress_per_hour").hint("send less, or wait"));
         }
@@ -233,8 +226,9 @@ pub(super) fn moments(ages: &[Millis]) -> (crate::policy::Moment, Vec<crate::pol
     (moment(NOW), ages.iter().map(|age| moment(NOW.saturating_sub(*age))).collect())
 }
 
-pub(super) fn uncounted(fault: &io::Error) -> Refusal {
-    tracing::error!(%fault, "a call could not be counted");
-    Refusal::new(Code::AuditUnavailable, "the call cannot be counted, so it is not made")
+#[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
+pub(super) fn unread(fault: io::Error) -> Refusal {
+    tracing::error!(%fault, "whether a caller is suspended cannot be read");
+    Refusal::new(Code::AuditUnavailable, "whether this caller is suspended cannot be read, so the call is not made")
         .hint("ask the operator to look at the server's state folder and its disk")
 }

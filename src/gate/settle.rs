@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::answer::{is_no, nobody, not_ours, note, replayed};
 use super::asker::{Asker, Waits};
 use super::asking::{channel_name, recorded};
+use super::counts::Window;
 use super::crowd::{Found, Seat};
 use super::door::Door;
 use super::grants::GrantKey;
@@ -16,7 +17,6 @@ use super::preview::Preview;
 use super::queue::Place;
 use super::review::Reviewers;
 use super::sight::Sight;
-use crate::audit::counts::Window;
 use crate::audit::{self, Entry, Event, Reach};
 use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, Target, ToolCall};
 use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, folders, judge, kin, parts};
@@ -121,8 +121,7 @@ impl Door {
     fn takes_turn(&self, pending: &Pending) -> bool {
         let key = format!("{}\0repeat\0{}", pending.principal, pending.id);
         let turns = Window { most: u64::from(pending.turn) + 1, span: pending.span() };
-        // What cannot be marked as taken is counted as any call.
-        matches!(self.shared.counts.take(&key, turns), Ok(None))
+        self.shared.counts.take(key, turns).is_none()
     }
 
     /// Judges the case, asks where the judgement asks, and gives the permit.

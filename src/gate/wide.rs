@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::Millis;
 use super::sight::{Object, Sight};
-use crate::audit::counts::Tick;
+use crate::audit::store::Tick;
 use crate::model::Ancestor;
 use crate::policy::Scope;
 

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::super::counts::{Millis, Tick};
+use super::super::store::{Millis, Tick};
 use super::super::{Kept, StateDir, hex, token};
 use super::secrets::Operator;
 

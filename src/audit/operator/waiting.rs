@@ -4,7 +4,7 @@ use std::io;
 
 use super::queue::{Say, persons};
 use crate::audit::StateDir;
-use crate::audit::counts::Tick;
+use crate::audit::store::Tick;
 
 impl StateDir {
     /// Questions that no operator has settled yet, of every server on the folder: neither refused nor agreed to by as many as it takes.
@@ -24,7 +24,7 @@ impl StateDir {
 
 #[cfg(test)]
 mod tests {
-    use crate::audit::counts::Tick;
+    use crate::audit::store::Tick;
     use crate::audit::{Answered, Ask, Operator, Say, StateDir};
 
     #[test]

@@ -7,7 +7,7 @@ use super::look::Guard;
 use super::roots::Roots;
 use super::stop::Stop;
 use super::walk::{Next, Walk};
-use crate::gate::{Counted, Covered};
+use crate::gate::{Covered, FileCount};
 use crate::manifest::Manifest;
 use crate::model::{Ancestor, Code, Kind, Opened, PathFact, RelPath, Target};
 use crate::policy::later::pattern_of;
@@ -25,7 +25,7 @@ pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened,
     let judge = |path: &RelPath, is_folder| visible(manifest, name, path, is_folder);
     let mut folders = Vec::new();
     let mut count = |handle: &Arc<OwnedFd>, path: &RelPath| {
-        let mut counted = Counted::default();
+        let mut counted = FileCount::default();
         let mut walk = Walk { meets_ignored: true, most: MOST, ..Walk::new(&root, &guard, &judge, stop) };
         let folder = Opened {
             target: Target { root: name.clone(), path: path.clone() },

@@ -2,11 +2,11 @@
 
 use std::io::{BufReader, Read, Write};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::home::Policy;
 use crate::http::server::HttpServer;
-use crate::http::wire::{Caller, bytes, chunk, connect, head, hello, read, request};
+use crate::http::wire::{Answer, Caller, bytes, chunk, connect, head, hello, read, request};
 use crate::http::{NOTES, house, token, until};
 
 fn serves(address: &str) {
@@ -180,6 +180,29 @@ fn a_caller_whose_programs_see_a_large_folder_slows_no_other() {
         assert_eq!(answer.message()["result"]["structuredContent"]["stdout"], "42\n", "{answer:?}");
     }
     assert!(answered > 8, "{answered} answers beside six calls");
+}
+
+#[test]
+fn a_caller_has_one_count_in_all_its_sessions() {
+    let policy = Policy { limits: "rate_limit_per_minute = 4", ..Policy::default() };
+    let home = house(policy, &format!("{}{}", token("ann", "a-secret"), token("bob", "b-secret")));
+    let text = home.read("tools.toml").replace("rate_limit_per_minute = 5000\n", "");
+    std::fs::write(home.manifest(), text).unwrap();
+    let server = HttpServer::start(&home);
+    let caller = |secret| Caller { address: &server.address, token: Some(secret) };
+    let code = |answer: &Answer| answer.message()["result"]["structuredContent"]["code"].clone();
+    let read = json!({"path": "project/notes.txt"});
+    let (one, two) = (caller("a-secret").begin(), caller("a-secret").begin());
+    for (id, session) in (2..).zip([&one, &two, &one]) {
+        assert_eq!(code(&caller("a-secret").call_in(session, id, "read_file", &read)), Value::Null);
+    }
+    assert_eq!(code(&caller("a-secret").call("read_file", &read)), Value::Null, "a call of the later era");
+    let new = caller("a-secret").begin();
+    for session in [&two, &new] {
+        assert_eq!(code(&caller("a-secret").call_in(session, 9, "read_file", &read)), "rate_limited");
+    }
+    assert_eq!(code(&caller("a-secret").call("read_file", &read)), "rate_limited");
+    assert_eq!(code(&caller("b-secret").call("read_file", &read)), Value::Null, "another caller");
 }
 
 #[test]

@@ -7,8 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use super::Millis;
 use crate::audit::hex;
+
+/// Milliseconds.
+pub type Millis = u64;
 
 /// One reading of the clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -101,33 +103,6 @@ fn boot() -> u64 {
     u64::from_le_bytes(hex::sha256(&id).first_chunk().copied().unwrap_or_default())
 }
 
-/// How one file's time follows from the clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Tied {
-    /// The start of the machine it was tied in.
-    pub boot: u64,
-    /// What is added to the time since that start, wrapping.
-    pub offset: u64,
-    /// The newest time that was written: time never runs back behind it.
-    pub newest: Millis,
-}
-
-impl Tied {
-    /// The file's time now.
-    pub(super) fn now(&mut self, tick: Tick) -> Millis {
-        const SLACK: Millis = 1000;
-        let now = tick.up.wrapping_add(self.offset);
-        let began_anew = self.boot != tick.boot || now.saturating_add(SLACK) < self.newest || self.newest == 0;
-        if began_anew {
-            // What passed while the machine was off is told by the wall clock alone, and only forwards.
-            self.boot = tick.boot;
-            self.offset = tick.wall.max(self.newest).wrapping_sub(tick.up);
-        }
-        self.newest = tick.up.wrapping_add(self.offset).max(self.newest);
-        self.newest
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,18 +125,5 @@ mod tests {
             assert_eq!((now.is_past(asked, 100), now.is_long_past(asked, 100)), (over, forgotten), "{now:?}");
         }
         assert!(tick(1_800_000_000_000, 500, 1).is_past(Tick::default(), 3_600_000), "what has no time is over");
-    }
-
-    #[test]
-    fn a_clock_that_is_set_moves_nothing_and_a_restart_goes_on_forwards() {
-        let mut tied = Tied::default();
-        let tick = |wall, up, boot| Tick { wall, up, boot };
-        assert_eq!(tied.now(tick(1_000_000, 500, 1)), 1_000_000);
-        assert_eq!(tied.now(tick(5, 700, 1)), 1_000_200, "set back");
-        assert_eq!(tied.now(tick(9_000_000, 900, 1)), 1_000_400, "set forward");
-        assert_eq!(tied.now(tick(2_000_000, 100, 2)), 2_000_000, "restarted");
-        assert_eq!(tied.now(tick(7, 50, 3)), 2_000_000, "restarted with a clock set back");
-        assert_eq!(tied.now(tick(7, 5060, 3)), 2_005_010);
-        assert_eq!(tied.now(tick(2_500_000, 10, 3)), 2_500_000, "an old picture of the machine was started again");
     }
 }
