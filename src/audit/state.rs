@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -303,9 +304,15 @@ pub fn random(bytes: &mut [u8]) -> io::Result<()> {
 /// An unguessable name of `bytes` random bytes in hex.
 /// # Errors  When the kernel has no random bytes.
 pub fn token(bytes: usize) -> io::Result<String> {
-    let mut raw = vec![0; bytes];
-    random(&mut raw)?;
-    Ok(super::hex::long(&raw))
+    /// Random bytes that no token was made of yet: one system call for many tokens.
+    static UNUSED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+    let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if unused.len() < bytes {
+        unused.resize(bytes.max(1024), 0);
+        random(&mut unused)?;
+    }
+    let rest = unused.len().saturating_sub(bytes);
+    Ok(super::hex::long(&unused.split_off(rest)))
 }
 
 /// Whether a folder shows what the kernel knows and keeps no files.

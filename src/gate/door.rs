@@ -45,12 +45,16 @@ pub(super) struct Shared {
     pub(super) has_refused_sessions: AtomicBool,
 }
 
+/// How often the emergency stop is looked at while something waits or runs.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The way of one call through the gate.
 #[derive(Debug)]
 pub struct Door {
     pub(super) manifest: Arc<Manifest>,
     pub(super) manifest_sha256: String,
     pub(super) shared: Arc<Shared>,
+    made: Instant,
 }
 
 impl Gate {
@@ -126,7 +130,7 @@ impl Gate {
     /// The door for one call: the manifest of this moment holds for the whole of it.
     pub fn door(&self) -> Door {
         let manifest = self.manifest();
-        Door { manifest_sha256: hex(&manifest.sha256), manifest, shared: Arc::clone(&self.shared) }
+        Door { manifest_sha256: hex(&manifest.sha256), manifest, shared: Arc::clone(&self.shared), made: Instant::now() }
     }
 
     /// Forgets what hangs on a session.
@@ -157,6 +161,11 @@ impl Door {
         &self.manifest
     }
 
+    /// Whether it was made a moment ago: what was looked at for it then (the manifest, the emergency stop) is as fresh as another look.
+    pub fn is_new(&self) -> bool {
+        self.made.elapsed() < LOOK / 2
+    }
+
     /// Its digest in hex.
     pub fn manifest_sha256(&self) -> &str {
         &self.manifest_sha256
@@ -179,7 +188,6 @@ impl Door {
 
     /// Resolves when the kill switch is pulled: in this process, or by whoever shares the state folder.
     pub async fn killed(&self) {
-        const LOOK: Duration = Duration::from_millis(20);
         let stop = self.stop();
         loop {
             tokio::select! {

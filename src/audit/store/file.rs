@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{self, FileType, FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags, flock};
 use rustix::io::Errno;
 
 use crate::audit::hex;
@@ -25,35 +25,64 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct SharedFile {
     folder: OwnedFd,
     name: String,
-    file: Mutex<OwnedFd>,
+    open: Mutex<Open>,
 }
+
+#[derive(Debug)]
+struct Open {
+    file: OwnedFd,
+    /// The file as it was when its text was read or changed last.
+    seen: Option<Version>,
+}
+
+/// Changes with every change of the file: its size, and when content and inode were changed last.
+type Version = (u64, [(i64, u32); 2]);
 
 impl SharedFile {
     pub(super) fn open(folder: &OwnedFd, name: &str) -> io::Result<Self> {
         let folder = rustix::io::fcntl_dupfd_cloexec(folder, 3)?;
-        let file = Mutex::new(open(&folder, name)?);
-        Ok(Self { folder, name: name.to_owned(), file })
+        let open = Mutex::new(Open { file: open(&folder, name)?, seen: None });
+        Ok(Self { folder, name: name.to_owned(), open })
     }
 
     /// Changes the text; `None` leaves it as it is.
     pub(super) fn change<R>(&self, change: impl FnOnce(&[u8]) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        lock(&file)?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        self.change_open(&mut open, change)
+    }
+
+    /// Reads the text, unless the file is as it was when it was last read or changed through this value.
+    pub(super) fn read_if_changed(&self, read: impl FnOnce(&[u8])) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.seen.is_some() && open.seen == Some(version(&open.file)?) {
+            return Ok(());
+        }
+        self.change_open(&mut open, |text| (read(text), None))
+    }
+
+    fn change_open<R>(&self, Open { file, seen }: &mut Open, change: impl FnOnce(&[u8]) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
+        lock(file)?;
         // The file was removed meanwhile: what it held is forgotten.
         if fs::fstat(&*file)?.st_nlink == 0 {
             *file = open(&self.folder, &self.name)?;
-            lock(&file)?;
+            lock(file)?;
         }
-        let whole = read(&file)?;
+        let whole = read(file)?;
         let text = whole.split_at_checked(CHECKSUM).filter(|(sum, text)| *sum == checksum(text)).map_or(&[][..], |(_, text)| text);
         let (done, new) = change(text);
         let written = match new.filter(|new| new.len() <= LONGEST) {
-            Some(new) => write(&file, &[&checksum(&new), &*new].concat()),
+            Some(new) => write(file, &[&checksum(&new), &*new].concat()),
             None => Ok(()),
         };
+        *seen = version(file).ok();
         flock(&*file, FlockOperation::Unlock)?;
         written.map(|()| done)
     }
+}
+
+fn version(file: &OwnedFd) -> io::Result<Version> {
+    let seen = fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
+    Ok((seen.stx_size, [seen.stx_mtime, seen.stx_ctime].map(|at| (at.tv_sec, at.tv_nsec))))
 }
 
 fn checksum(text: &[u8]) -> [u8; CHECKSUM] {
@@ -138,6 +167,22 @@ mod tests {
             std::fs::write(keep.path().join("f"), &whole[..cut]).unwrap();
             assert_eq!(text(&one), b"", "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_text_is_read_again_once_another_process_changed_it() {
+        let (_keep, folder) = folder();
+        let (one, two) = (SharedFile::open(&folder, "f").unwrap(), SharedFile::open(&folder, "f").unwrap());
+        let read = || {
+            let mut found = None;
+            one.read_if_changed(|text| found = Some(text.to_vec())).unwrap();
+            found
+        };
+        assert_eq!((read(), read()), (Some(Vec::new()), None));
+        one.change(|_| ((), Some(b"own".to_vec()))).unwrap();
+        assert_eq!(read(), None);
+        two.change(|_| ((), Some(b"another".to_vec()))).unwrap();
+        assert_eq!((read(), read()), (Some(b"another".to_vec()), None));
     }
 
     #[test]

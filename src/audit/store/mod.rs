@@ -91,6 +91,12 @@ impl Store {
         self.untrusted.change(change)
     }
 
+    /// Reads what is known of files that hold content from outside, unless it is what was read or changed here last. Costs one look at a file.
+    /// # Errors  When it cannot be read.
+    pub fn read_untrusted_files(&self, read: impl FnOnce(&[u8])) -> io::Result<()> {
+        self.untrusted.read_if_changed(read)
+    }
+
     /// Suspends a principal, or a session by its key, for ten minutes.
     /// # Errors  When it cannot be kept.
     pub fn suspend(&self, key: &str) -> io::Result<()> {

@@ -52,12 +52,14 @@ pub(super) fn read_whole(file: impl AsFd, size: u64, cap: Bytes) -> Result<Optio
     if told > cap {
         return Ok(None);
     }
-    // One byte more than told: the read that finds it empty is the end of the file.
+    // One byte more than told shows a file that grew.
     let mut bytes = Vec::with_capacity(told.saturating_add(1));
     loop {
         let before = bytes.len();
         match pread(&file, spare_capacity(&mut bytes), before as u64) {
             Ok(0) => return Ok(Some(bytes)),
+            // As large as the kernel told, and the read had room for more.
+            Ok(_) if before == 0 && bytes.len() == told => return Ok(Some(bytes)),
             Ok(_) if bytes.len() > cap => return Ok(None),
             Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
             Ok(_) | Err(Errno::INTR) => {}

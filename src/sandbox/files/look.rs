@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::below::Below;
 use super::fault::fault;
-use super::protect::{Nearness, Objects, nearness};
+use super::protect::{Nearness, Objects, Protected, nearness};
 use super::repository::obeyed_as;
 use super::resolve::{Led, follow, open, open_file, open_folder, step};
 use super::roots::{Root, Roots};
@@ -233,23 +233,30 @@ impl Held {
 
 /// Knows for one root what is protected, by text and by object.
 pub(super) struct Guard<'a> {
-    roots: &'a Roots,
     root: &'a Root,
-    objects: Objects,
+    protected: Arc<Protected>,
+    objects: OnceCell<Objects>,
     /// Everything in the protected folders; collected only when another mount is met.
     everything: OnceCell<Option<HashSet<(u64, u64)>>>,
 }
 
 impl<'a> Guard<'a> {
     pub(super) fn new(roots: &'a Roots, root: &'a Root) -> Self {
-        Self { roots, root, objects: roots.protected().objects(), everything: OnceCell::new() }
+        Self { root, protected: roots.protected(), objects: OnceCell::new(), everything: OnceCell::new() }
     }
 
     /// Whether the object at this path is protected or lies in something protected.
     pub(super) fn holds(&self, path: &RelPath, seen: &Stat) -> bool {
-        self.objects.hold(seen.object())
+        // A file with one name, on the mount of its root, stands at no other path than this one.
+        let is_elsewhere = seen.kind != Kind::File || seen.names != 1 || seen.mount != self.root.mount;
+        self.protected.was(seen.object())
             || nearness(&self.root.protected, path) == Nearness::Within
+            || (is_elsewhere && self.objects().hold(seen.object()))
             || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
+    }
+
+    fn objects(&self) -> &Objects {
+        self.objects.get_or_init(|| self.protected.objects())
     }
 
     /// Whether the text of the path alone says so; for what takes the path away, also when something protected lies below.
@@ -272,12 +279,12 @@ impl<'a> Guard<'a> {
         path.ancestors().skip(1).any(|folder| {
             let handle = open(&self.root.folder, &folder);
             let Ok(seen) = handle.and_then(Stat::of) else { return false };
-            self.objects.hold(seen.object()) || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
+            self.objects().hold(seen.object()) || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
         })
     }
 
     fn holds_elsewhere(&self, object: (u64, u64)) -> bool {
-        let everything = self.everything.get_or_init(|| self.roots.protected().everything(&[PLACE, GONE, ENVIRONMENTS]));
+        let everything = self.everything.get_or_init(|| self.protected.everything(&[PLACE, GONE, ENVIRONMENTS]));
         // Too much to compare: then it counts as protected.
         everything.as_ref().is_none_or(|all| all.contains(&object))
     }

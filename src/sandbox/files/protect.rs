@@ -59,6 +59,11 @@ impl Protected {
         Ok(Self { places: places.collect::<Result<_, _>>()? })
     }
 
+    /// Whether it was a protected object at the start. Costs no look at the disk.
+    pub(super) fn was(&self, object: (u64, u64)) -> bool {
+        self.places.iter().any(|place| place.first == Some(object))
+    }
+
     /// The protected objects as they are now.
     pub(super) fn objects(&self) -> Objects {
         let ids = self.places.iter().flat_map(|place| [place.first, place.seen().map(|seen| seen.object())]).flatten().collect();
