@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::Filtered;
-use crate::gate::{Admitted, Asker, Brought, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
+use crate::gate::{Admitted, Asker, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
 use crate::house::House;
 use crate::meant;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, RunPython, ToolCall};
@@ -140,8 +140,8 @@ async fn walk(
     seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
-        // A question that was put already says how many files a wide yes covers; the yes is for the folders that are looked at here.
-        let counts = brought.as_ref().is_none_or(Brought::may_be_wide).then_some(call.caller.session.as_str());
+        // A question that was put already says how many files a wide yes covers.
+        let counts = brought.is_none().then_some(call.caller.session.as_str());
         let case = Case {
             call,
             capability: &capability,

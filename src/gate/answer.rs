@@ -8,7 +8,6 @@ use super::asking::{LATE, channel_name};
 use super::door::Door;
 use super::grants::GrantKey;
 use super::pending::Pending;
-use super::preview::Preview;
 use super::rates::Millis;
 use super::settle::{Case, Settled, grants_of, refusal, sights};
 use crate::audit::{Entry, Event, Kept};
@@ -24,7 +23,6 @@ impl Door {
         mut state: State,
         answer: Answer,
         pending: &Pending,
-        preview: &Preview,
     ) -> Result<Settled, Refusal> {
         let id = &pending.id;
         let unanswered = answer.response.is_none();
@@ -49,7 +47,7 @@ impl Door {
             return Err(refusal(&verdict));
         }
         let scope = chosen.as_ref().and_then(Value::as_str).and_then(Scope::parse).unwrap_or(Scope::Once);
-        self.consume(case, entry, &verdict, pending, scope, preview)
+        self.consume(case, entry, &verdict, pending, scope)
     }
 
     /// Refuses a call whose question a person has answered and that is none any more, as what it is about has changed. A no closes it.
@@ -77,7 +75,6 @@ impl Door {
         verdict: &Verdict,
         pending: &Pending,
         scope: Scope,
-        preview: &Preview,
     ) -> Result<Settled, Refusal> {
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
         match self.shared.state.use_once(&pending.id, self.kept(pending)) {
@@ -103,13 +100,7 @@ impl Door {
                 }
                 (Scope::SessionFolder | Scope::SessionRoot, Some(opened)) => {
                     let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
-                    self.shared.grants.keep_wide(
-                        GrantKey { target: scope.names(&target), ..key },
-                        scope,
-                        &seen,
-                        preview.covered.as_ref().map_or(&[], |covered| &covered.folders),
-                        pending.asked,
-                    );
+                    self.shared.grants.keep_wide(GrantKey { target: scope.names(&target), ..key }, scope, &seen);
                 }
             }
         }

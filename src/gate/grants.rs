@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::Millis;
 use super::sight::{Object, Sight};
-use super::wide::Wide;
 use crate::audit::store::{Store, Tick};
-use crate::model::Ancestor;
 use crate::policy::Scope;
 
 /// What a grant is for. Two calls with the same key are the same to a person.
@@ -45,9 +43,9 @@ struct Kept {
     /// When it was of use last, since which start of the machine.
     up: Millis,
     boot: u64,
-    /// Of a grant that covers more than its target.
+    /// Of a grant that covers more than its target: how far it goes, and device and inode of the root it was given in.
     #[serde(default)]
-    wide: Option<Wide>,
+    wide: Option<(Scope, (u64, u64))>,
 }
 
 /// Grants of one session; the one that was of no use for longest goes first.
@@ -63,23 +61,20 @@ impl Grants {
 
     /// Keeps a grant on objects as they are now.
     pub fn keep(&self, key: GrantKey, seen: &[Sight]) {
-        self.put(key, seen, |_| None);
+        self.put(key, objects(seen), None);
     }
 
-    /// Keeps a grant that covers every file within `scope`, which was shown when the question was put. Without a root it is not kept.
-    ///
-    /// `folders`: those that were counted for it. One that changed since the question is not known: it may have been moved in.
-    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight], folders: &[Ancestor], asked: Tick) {
-        self.put(key, seen, |seen| Wide::of(scope, seen, folders, asked));
+    /// Keeps a grant that covers every file within `scope`, whatever lies there by then. Without a root it is not kept.
+    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight]) {
+        if let Some(root) = seen.first().and_then(|sight| sight.root) {
+            self.put(key, Vec::new(), Some((scope, root)));
+        }
     }
 
-    fn put(&self, key: GrantKey, seen: &[Sight], wide: impl FnOnce(&[Sight]) -> Option<Wide>) {
-        let wide = wide(seen);
-        // Which objects a wide one is on is known by name.
-        let objects = if wide.is_some() { Vec::new() } else { objects(seen) };
-        let scope = wide.as_ref().map(Wide::scope);
+    fn put(&self, key: GrantKey, objects: Vec<Object>, wide: Option<(Scope, (u64, u64))>) {
+        let scope = |wide: Option<(Scope, (u64, u64))>| wide.map(|(scope, _)| scope);
         let done = self.change(&key.session.clone(), |all, now| {
-            all.retain(|kept| kept.key != key || kept.wide.as_ref().map(Wide::scope) != scope);
+            all.retain(|kept| kept.key != key || scope(kept.wide) != scope(wide));
             all.push(Kept { key, objects, up: now.up, boot: now.boot, wide });
             while all.len() > MOST {
                 all.remove(0);
@@ -93,7 +88,7 @@ impl Grants {
     }
 
     /// How far the live grant goes that fits what is seen, and what it names. A narrow one dies here where its target was changed
-    /// from outside the session; a wide one stays, and does not fit that file.
+    /// from outside the session; a wide one stays.
     pub fn fits(&self, key: &GrantKey, seen: &[Sight]) -> Option<(Scope, String)> {
         let now_objects = objects(seen);
         let done = self.change(&key.session, |all, now| {
@@ -117,24 +112,16 @@ impl Grants {
         })
     }
 
-    /// Renews the session's grants on a target after a call of the session changed it, so that the next call on it still fits. One that
+    /// Renews the session's narrow grants on a target after a call of the session changed it, so that the next call on it still fits. One that
     /// did not fit `before` had been changed from outside, and stays as it is.
     pub fn renew(&self, key: &GrantKey, before: &[Sight], after: &[Sight]) {
         let (old, new) = (objects(before), objects(after));
-        let done = self.change(&key.session, |all, now| {
+        let done = self.change(&key.session, |all, _| {
             let mut renewed = false;
-            for kept in all.iter_mut() {
-                match &mut kept.wide {
-                    None if kept.objects == old && is_same(&kept.key, key) && kept.key.target == key.target => {
-                        kept.objects.clone_from(&new);
-                        renewed = true;
-                    }
-                    Some(wide) if is_same(&kept.key, key) && wide.is_steady(now) => {
-                        for (before, after) in before.iter().zip(after) {
-                            renewed |= wide.renew(&kept.key.target, before, after);
-                        }
-                    }
-                    _ => {}
+            for kept in all.iter_mut().filter(|kept| kept.wide.is_none() && kept.key.target == key.target && is_same(&kept.key, key)) {
+                if kept.objects == old {
+                    kept.objects.clone_from(&new);
+                    renewed = true;
                 }
             }
             ((), renewed)
@@ -160,16 +147,18 @@ impl Grants {
     }
 }
 
-/// The wide grant that covers everything that is seen, as it was when it was given.
+/// The wide grant that covers everything that is seen.
 fn fitting(all: &mut [Kept], key: &GrantKey, seen: &[Sight], now: Tick) -> Option<(Scope, String)> {
-    let kept = all.iter_mut().find(|kept| {
-        let Some(wide) = &kept.wide else { return false };
-        let within = |sight: &Sight| wide.holds(&kept.key.target, sight);
+    all.iter_mut().find_map(|kept| {
+        let (scope, root) = kept.wide?;
+        let covers = |sight: &Sight| sight.root == Some(root) && scope.covers(&kept.key.target, &sight.name);
         let same = is_same(&kept.key, key) && kept.key.tool == key.tool && kept.key.definition == key.definition;
-        same && wide.is_steady(now) && !seen.is_empty() && seen.iter().all(within)
-    })?;
-    kept.up = now.up;
-    Some((kept.wide.as_ref()?.scope(), kept.key.target.clone()))
+        if !same || seen.is_empty() || !seen.iter().all(covers) {
+            return None;
+        }
+        kept.up = now.up;
+        Some((scope, kept.key.target.clone()))
+    })
 }
 
 /// Whether two keys are of the same caller, session, profile and manifest.
@@ -184,6 +173,8 @@ fn objects(seen: &[Sight]) -> Vec<Object> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
     use crate::audit::StateDir;
     use crate::model::Identity;
@@ -279,64 +270,40 @@ mod tests {
         assert!(other.fits(&key("work/a"), &object(1)).is_some());
     }
 
-    /// A file that was last changed so many seconds before or after the question of [`asked`].
-    fn file(name: &str, inode: u64, seconds: i128) -> Sight {
-        let at = (i128::from(asked().wall) + seconds * 1000) * 1_000_000;
-        sight(name, Some(Identity { device: 1, inode, mtime_ns: at, ctime_ns: at }))
+    fn file(name: &str, inode: u64) -> Sight {
+        sight(name, Some(Identity { device: 1, inode, mtime_ns: 1, ctime_ns: 1 }))
     }
 
-    const fn asked() -> Tick {
-        Tick { wall: 1_000_000_000, up: 50_000, boot: 7 }
-    }
-
-    /// Grants by a clock that stands so many seconds after the question; the wall clock so many more.
-    fn at(folder: &tempfile::TempDir, seconds: u64, set: u64) -> Grants {
-        let ticks = crate::audit::store::Ticks::new(move || Tick {
-            wall: asked().wall + (seconds + set) * 1000,
-            up: asked().up + seconds * 1000,
-            boot: 7,
-        });
-        Grants::new(Arc::new(Store::with_ticks(&StateDir::open(folder.path()).unwrap(), ticks).unwrap()))
-    }
-
-    fn wide() -> (tempfile::TempDir, Grants) {
+    /// A folder grant, and its clock.
+    fn wide() -> (tempfile::TempDir, Grants, Arc<AtomicU64>) {
         let folder = tempfile::tempdir().unwrap();
-        let grants = at(&folder, 10, 0);
-        grants.keep_wide(key("work/src"), Scope::SessionFolder, &[file("work/src/a", 1, -1)], &[], asked());
-        (folder, grants)
+        let clock = Arc::new(AtomicU64::new(0));
+        let read = Arc::clone(&clock);
+        let ticks = crate::audit::store::Ticks::new(move || Tick { up: read.load(Ordering::Relaxed), ..Tick::default() });
+        let grants = Grants::new(Arc::new(Store::with_ticks(&StateDir::open(folder.path()).unwrap(), ticks).unwrap()));
+        grants.keep_wide(key("work/src"), Scope::SessionFolder, &[file("work/src/a", 1)]);
+        (folder, grants, clock)
     }
 
     #[test]
-    fn a_folder_grant_covers_the_files_that_were_there_and_what_we_made_of_them() {
-        let (_keep, grants) = wide();
+    fn a_folder_grant_covers_what_lies_there_until_the_session_was_idle() {
+        let (_keep, grants, clock) = wide();
         let folder = Some((Scope::SessionFolder, "work/src".to_owned()));
-        let fits = |name: &str, sight: Sight| grants.fits(&key(name), &[sight]);
-        assert_eq!(fits("work/src/b", file("work/src/b", 2, -100)), folder);
-        assert_eq!(fits("work/src/deep/b", file("work/src/deep/b", 3, -100)), folder);
-        assert_eq!(fits("work/src/new", sight("work/src/new", None)), folder, "nothing is there yet");
-        for (name, sight) in [
-            ("work/b", file("work/b", 2, -100)),
-            ("work/srcs/b", file("work/srcs/b", 2, -100)),
-            ("work/src/b", file("work/src/b", 2, 5)),
-            ("work/src/b", Sight { root: Some((9, 8)), ..file("work/src/b", 2, -100) }),
-            ("work/src/b", Sight { root: None, ..file("work/src/b", 2, -100) }),
-        ] {
-            assert_eq!(fits(name, sight.clone()), None, "{sight:?}");
+        let fits = |sight: Sight| grants.fits(&key(&sight.name), &[sight]);
+        for name in ["work/src/b", "work/src/deep/b"] {
+            assert_eq!((fits(file(name, 2)), fits(sight(name, None))), (folder.clone(), folder.clone()), "{name}");
         }
-        let before = file("work/src/b", 2, -100);
-        let after = file("work/src/b", 4, 6);
-        grants.renew(&key("work/src/b"), &[before], std::slice::from_ref(&after));
-        assert_eq!(fits("work/src/b", after), folder, "our own change");
-        assert_eq!(fits("work/src/b", file("work/src/b", 4, 8)), None, "and another one's after it");
-        // What was overtaken stays so, whoever writes next.
-        grants.renew(&key("work/src/b"), &[file("work/src/b", 4, 8)], &[file("work/src/b", 5, 9)]);
-        assert_eq!(fits("work/src/b", file("work/src/b", 5, 9)), None);
-        assert_eq!(fits("work/src/c", file("work/src/c", 6, -100)), folder, "the grant lives on for the others");
+        let elsewhere = |root| Sight { root, ..file("work/src/b", 2) };
+        for sight in [file("work/b", 2), file("work/srcs/b", 2), elsewhere(Some((9, 8))), elsewhere(None)] {
+            assert_eq!(fits(sight.clone()), None, "{sight:?}");
+        }
+        clock.store(IDLE, Ordering::Relaxed);
+        assert_eq!(fits(file("work/src/b", 2)), None);
     }
 
     #[test]
     fn a_folder_grant_is_of_its_caller_session_profile_manifest_and_tools() {
-        let (_keep, grants) = wide();
+        let (_keep, grants, _) = wide();
         let text = str::to_owned;
         for other in [
             GrantKey { session: text("t"), ..key("work/src/b") },
@@ -346,49 +313,10 @@ mod tests {
             GrantKey { definition: text("e"), ..key("work/src/b") },
             GrantKey { tool: text("delete_file"), ..key("work/src/b") },
         ] {
-            assert_eq!(grants.fits(&other, &[file("work/src/b", 2, -100)]), None, "{other:?}");
+            assert_eq!(grants.fits(&other, &[file("work/src/b", 2)]), None, "{other:?}");
         }
-        let out = [file("work/src/b", 2, -100), file("work/other", 3, -100)];
+        let out = [file("work/src/b", 2), file("work/other", 3)];
         assert_eq!(grants.fits(&key("work/src/b"), &out), None, "every target lies within it");
         assert_eq!(grants.fits(&key("work/src/b"), &[]), None);
-    }
-
-    #[test]
-    fn a_folder_grant_is_on_the_folders_that_were_there() {
-        // Changed so many seconds after the question.
-        let step = |inode: u64, seconds: i128| Ancestor::new((1, inode), (i128::from(asked().wall) + seconds * 1000) * 1_000_000);
-        let seen = |name: &str, folders: &[Ancestor]| Sight { folders: folders.to_vec(), ..file(name, 2, -100) };
-        let folder = tempfile::tempdir().unwrap();
-        let grants = at(&folder, 10, 0);
-        let (src, deep) = (step(70, 3), step(71, -5));
-        let given = Sight { folders: vec![src], ..file("work/src/a", 1, -1) };
-        grants.keep_wide(key("work/src"), Scope::SessionFolder, &[given], &[deep, step(72, 4)], asked());
-        let fits = |sight: Sight| grants.fits(&key(&sight.name), std::slice::from_ref(&sight)).is_some();
-        assert!(fits(seen("work/src/b", &[src])), "the folder, in which files were made since");
-        assert!(fits(seen("work/src/deep/b", &[src, step(71, 6)])), "one that was counted, in which files were made since");
-        assert!(fits(seen("work/src/far/b", &[src, step(99, -7)])), "one that was not counted, and did not change");
-        assert!(!fits(seen("work/src/b", &[step(80, -900)])), "another folder in its name, however old");
-        assert!(!fits(seen("work/src/deep/b", &[step(80, -900), deep])), "and below it");
-        assert!(!fits(seen("work/src/deep/b", &[src, step(81, 1)])), "one that was moved in");
-        assert!(!fits(seen("work/src/late/b", &[src, step(72, 4)])), "one that changed while a person was asked");
-        // What the session makes is its own.
-        let before = Sight { folders: vec![src], ..sight("work/src/made/b", None) };
-        let after = Sight { folders: vec![src, step(90, 8)], ..file("work/src/made/b", 5, 8) };
-        assert!(fits(before.clone()));
-        grants.renew(&key("work/src/made/b"), &[before], &[after]);
-        assert!(fits(seen("work/src/made/c", &[src, step(90, 9)])));
-        // Not what took its place meanwhile.
-        let swapped = Sight { folders: vec![step(95, 9)], ..file("work/src/b", 6, 9) };
-        grants.renew(&key("work/src/b"), &[seen("work/src/b", &[src])], &[swapped]);
-        assert!(!fits(seen("work/src/c", &[step(95, 9)])));
-    }
-
-    #[test]
-    fn a_clock_that_was_set_ends_a_wide_grant() {
-        let (folder, _) = wide();
-        let fits = |grants: &Grants| grants.fits(&key("work/src/b"), &[file("work/src/b", 2, -100)]).is_some();
-        assert!(fits(&at(&folder, 600, 1)), "it drifts");
-        assert!(!fits(&at(&folder, 600, 60)), "it was set forward");
-        assert!(!fits(&at(&folder, 5000, 0)), "the session was idle");
     }
 }

@@ -22,7 +22,6 @@ mod review;
 mod settle;
 mod sight;
 mod taint;
-mod wide;
 
 pub use admit::Admitted;
 pub use asker::{Asker, Waits};

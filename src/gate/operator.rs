@@ -81,7 +81,7 @@ impl Door {
                         let said = answers.iter().filter_map(|answered| scope_of(answered.say));
                         // Where several operators agree, the narrowest scope counts.
                         let scope = said.min().unwrap_or(Scope::Once);
-                        let settled = self.consume(case, entry, &verdict, &pending, scope, wanted.preview)?;
+                        let settled = self.consume(case, entry, &verdict, &pending, scope)?;
                         self.forget(&pending);
                         return Ok(settled);
                     }

@@ -133,8 +133,8 @@ fn target(opened: &Opened, content: Option<&str>) -> Value {
         },
         "size": fact.size,
         "folders": fact.missing_folders,
-        // A yes may be for all of a folder: the folders are those that were there when it was asked for.
-        "way": (opened.ancestors)(opened).iter().map(|folder| folder.object).collect::<Vec<_>>(),
+        // The folder that holds it is the one that was there when the question was put.
+        "folder": opened.folder.as_ref().and_then(|folder| rustix::fs::fstat(folder).ok()).map(|seen| (seen.st_dev, seen.st_ino)),
         "identity": identity,
         "changed": changed,
         "sha256": content,
@@ -196,7 +196,7 @@ mod tests {
         change(&mut fact);
         let root = std::sync::Arc::new(rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap());
         let target = Target { root: "w".to_owned(), path: RelPath::parse("a").unwrap() };
-        [Opened { target, fact, root, folder: None, object: None, ancestors: |_| Vec::new() }]
+        [Opened { target, fact, root, folder: None, object: None }]
     }
 
     fn entry(change: impl FnOnce(&mut Entry)) -> [Opened; 1] {

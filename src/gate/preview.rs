@@ -1,6 +1,6 @@
 //! What is seen of a change before it is asked about.
 
-use crate::model::{Ancestor, Failure, Target};
+use crate::model::{Failure, Target};
 
 /// What the object looks like now and would look like then, as far as it can be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,8 +37,6 @@ pub struct Covered {
     pub folder: FileCount,
     /// In its root.
     pub root: FileCount,
-    /// The folders that were looked at.
-    pub folders: Vec<Ancestor>,
 }
 
 /// A number of files.

@@ -15,7 +15,7 @@ use crate::policy::network::NetworkRules;
 /// The text of a question about `action` on what was `opened`.
 pub(super) fn text(action: &Action, opened: &[Opened], look: &Look<'_>, level: Level, now_ns: i128, code: Option<&str>) -> String {
     let mask = look.mask;
-    let changes = Changes::of(action, opened, look, LINES);
+    let changes = Changes::of(action, opened, look);
     let mut text = consequence(action, opened, &changes, now_ns, mask);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
     detail(&mut text, action, opened, &changes, look);
@@ -198,7 +198,7 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
             text.push_str("\nThe content is not text and is not shown.");
         }
         Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) | Action::MoveFile(_) => {
-            changes.write(text, name);
+            changes.write(text, LINES, name);
         }
         Action::DeleteFile(_) => {
             if let Some(before) = &look.preview.before {

@@ -46,12 +46,6 @@ pub struct Brought {
 }
 
 impl Brought {
-    /// Whether the answer may be a yes for more than one file.
-    pub fn may_be_wide(&self) -> bool {
-        let chosen = self.answer.as_ref().and_then(|answer| answer.pointer("/content/decision")?.as_str()).and_then(Scope::parse);
-        self.pending.operator || chosen.is_some_and(Scope::is_wide)
-    }
-
     /// A question without an answer of the client.
     pub(super) const fn waiting(pending: Pending) -> Self {
         Self { pending, answer: None, seat: None }
@@ -198,7 +192,7 @@ impl Door {
             Some(Brought { pending, answer: Some(response), seat }) => {
                 self.shared.crowd.over(&pending.id);
                 let answer = self.answer_of(&pending, Some(&response), binding)?;
-                return told(seat, &response, self.conclude(case, entry, state, answer, &pending, &preview));
+                return told(seat, &response, self.conclude(case, entry, state, answer, &pending));
             }
             other => other,
         };
@@ -233,7 +227,7 @@ impl Door {
         }
         let Some(response) = self.until_killed(asker.ask(&question)).await? else {
             let answer = self.answer_of(&pending, None, binding)?;
-            return told(Some(seat), &Value::Null, self.conclude(case, entry, state, answer, &pending, &preview));
+            return told(Some(seat), &Value::Null, self.conclude(case, entry, state, answer, &pending));
         };
         // However long the person took, what is there now is what their answer is compared with and what is acted on.
         Ok(Settled::Again(Some(Brought { pending, answer: Some(response), seat: Some(seat) })))

@@ -1,6 +1,6 @@
-//! What a grant compares: a target's name, its object, its root, and the folders between.
+//! What a grant compares: a target's name, its object, and its root.
 
-use crate::model::{Ancestor, Identity, Opened, Target};
+use crate::model::{Identity, Opened, Target};
 
 /// Device, inode, and the times of the last change of content and inode, as texts: JSON numbers are not that long.
 pub(super) type Object = Option<(u64, u64, String, String)>;
@@ -10,12 +10,8 @@ pub(super) type Object = Option<(u64, u64, String, String)>;
 pub struct Sight {
     pub(super) name: String,
     pub(super) object: Object,
-    /// When the kernel changed it last, in milliseconds since 1970.
-    pub(super) changed: Option<i128>,
     /// Device and inode of the root's folder. None where it cannot be told; then no wide grant fits.
     pub(super) root: Option<(u64, u64)>,
-    /// The folders from below the root to it, as far as they exist.
-    pub(super) folders: Vec<Ancestor>,
 }
 
 impl Sight {
@@ -23,12 +19,11 @@ impl Sight {
     pub fn of(opened: &Opened) -> Self {
         let root = rustix::fs::fstat(&opened.root).ok().map(|stat| (stat.st_dev, stat.st_ino));
         let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
-        Self { folders: (opened.ancestors)(opened), ..Self::new(target.to_string(), opened.fact.identity, root) }
+        Self::new(target.to_string(), opened.fact.identity, root)
     }
 
     pub(super) fn new(name: String, identity: Option<Identity>, root: Option<(u64, u64)>) -> Self {
-        let changed = identity.map(|identity| identity.ctime_ns.div_euclid(1_000_000));
-        Self { name, object: object(identity.as_ref()), changed, root, folders: Vec::new() }
+        Self { name, object: object(identity.as_ref()), root }
     }
 }
 

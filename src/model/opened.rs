@@ -18,27 +18,6 @@ pub struct Opened {
     pub folder: Option<Arc<OwnedFd>>,
     /// The object itself, opened for what the access needs, where it exists.
     pub object: Option<Arc<OwnedFd>>,
-    /// Reads the folders above it, as they are by then. Few calls need them.
-    pub ancestors: fn(&Self) -> Vec<Ancestor>,
-}
-
-/// A folder on the way from a root to what was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ancestor {
-    /// Device and inode.
-    pub object: (u64, u64),
-    /// When its entries or its own name changed last, in milliseconds since 1970. Only the kernel sets it.
-    pub changed: i128,
-}
-
-impl Ancestor {
-    /// A folder that no grant knows: what stands for one that cannot be looked at.
-    pub const UNKNOWN: Self = Self { object: (0, 0), changed: i128::MAX };
-
-    /// A folder of this identity; the time of its last change in nanoseconds.
-    pub const fn new(object: (u64, u64), ctime_ns: i128) -> Self {
-        Self { object, changed: ctime_ns.div_euclid(1_000_000) }
-    }
 }
 
 impl Opened {

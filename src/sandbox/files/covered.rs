@@ -9,7 +9,7 @@ use super::stop::Stop;
 use super::walk::{Next, Walk};
 use crate::gate::{Covered, FileCount};
 use crate::manifest::Manifest;
-use crate::model::{Ancestor, Code, Kind, Opened, PathFact, RelPath, Target};
+use crate::model::{Code, Kind, Opened, PathFact, RelPath, Target};
 use crate::policy::later::pattern_of;
 use crate::policy::paths::visible;
 
@@ -23,8 +23,7 @@ pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened,
     let root = roots.find(session, name).ok()?;
     let guard = Guard::new(roots, &root);
     let judge = |path: &RelPath, is_folder| visible(manifest, name, path, is_folder);
-    let mut folders = Vec::new();
-    let mut count = |handle: &Arc<OwnedFd>, path: &RelPath| {
+    let count = |handle: &Arc<OwnedFd>, path: &RelPath| {
         let mut counted = FileCount::default();
         let mut walk = Walk { meets_ignored: true, most: MOST, ..Walk::new(&root, &guard, &judge, stop) };
         let folder = Opened {
@@ -34,9 +33,7 @@ pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened,
             ..opened.clone()
         };
         let walked = walk.run(&folder, |_, path, seen| {
-            if seen.kind == Kind::Directory {
-                folders.push(Ancestor::new(seen.object(), seen.identity.ctime_ns));
-            } else if seen.kind == Kind::File && seen.names == 1 && pattern_of(manifest, name, path).is_none() {
+            if seen.kind == Kind::File && seen.names == 1 && pattern_of(manifest, name, path).is_none() {
                 counted.files += 1;
             }
             Ok(Next::Enter)
@@ -49,5 +46,5 @@ pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened,
     // A folder that is still to be made holds nothing.
     let folder = opened.folder.as_ref().map(|handle| count(handle, &above)).unwrap_or_default();
     let whole = if above.is_root() { folder } else { count(&root.folder, &RelPath::ROOT) };
-    Some(Covered { folder, root: whole, folders })
+    Some(Covered { folder, root: whole })
 }

@@ -58,7 +58,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
     let target = Target { root: target.root.clone(), path: path.clone() };
     let opened = |fact, held: Option<Held>| {
         let (folder, object) = held.map_or((None, None), |held| (held.folder, held.object.map(Arc::new)));
-        Opened { target, fact, root: root.folder.clone(), folder, object, ancestors: super::ancestors::ancestors }
+        Opened { target, fact, root: root.folder.clone(), folder, object }
     };
     let mut link = Link::None;
     // What removes or gives a name acts on the link itself, never on what it leads to.
