@@ -3,13 +3,11 @@
 mod asker;
 mod attend;
 mod calls;
-mod escape;
 mod handler;
 pub mod http;
 mod message;
 mod metrics;
 mod operator;
-mod outbox;
 mod params;
 mod resources;
 mod sample;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
-use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::attend::attend;
 use super::handler::{Handler, Peer};
 use super::seal::Seals;
-use super::transport::{Bounds, Wire};
+use super::transport::Wire;
 use crate::audit::token;
 use crate::house::House;
 use crate::model::STDIO;
@@ -41,8 +40,8 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         seat: None,
         metrics: None,
     };
-    let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
-    let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone(), house.gate().queue().clone());
+    let (reader, writer) = (reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?);
+    let wire = Wire::new(reader, writer, house.longest_message(), eof.clone(), house.gate().queue().clone());
     let attending = attend(&house);
     house.discover(profile.as_deref().into_iter());
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
@@ -106,27 +105,11 @@ fn reader(stdin: impl AsFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
 fn writer(stdout: impl AsFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     let (kind, fd) = stream(stdout)?;
     Ok(match kind {
-        FileType::Fifo => {
-            widen(&fd);
-            Box::new(pipe::Sender::from_owned_fd(fd)?)
-        }
+        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
         FileType::Socket => Box::new(socket(fd)?),
         _ => Box::new(tokio::io::stdout()),
     })
 }
-
-/// Lets a pipe hold [`WIDE`] bytes, so that a long answer wakes reader and writer less often. The kernel takes memory for what lies in the pipe
-/// alone. Where it refuses, since the user's pipes hold too much already (`pipe(7)`, `pipe-user-pages-soft`), the pipe stays as it is.
-fn widen(pipe: impl AsFd) {
-    if fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
-        && let Err(errno) = fcntl_setpipe_size(&pipe, WIDE)
-    {
-        tracing::debug!(%errno, "the pipe of the answers keeps its size");
-    }
-}
-
-/// What a pipe of answers may hold: the most that an ordinary user may ask for.
-const WIDE: usize = 1 << 20;
 
 fn stream(fd: impl AsFd) -> io::Result<(FileType, OwnedFd)> {
     let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);

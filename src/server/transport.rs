@@ -1,188 +1,120 @@
-//! The stdio wire: lines in, lines out, with the strictness and the bounds rmcp's own transport does not have.
+//! The stdio transport: one message a line, with the strictness and the bounds that rmcp's own transport does not have.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, Decoder, FramedRead};
 use tokio_util::sync::CancellationToken;
 
-use super::message::{self, Fault};
-use super::outbox::Outbox;
+use super::calls::Calls;
+use super::message::{self, Fault, in_one_line};
 use super::strict;
 use crate::gate::Queue;
 
 /// Bytes that are read at once.
 const AT_ONCE: usize = 64 << 10;
-/// Bytes that are read ahead while no message is taken, to see the end of the input.
+/// Bytes of messages that are read ahead while no message is taken, to see the end of the input.
 const AHEAD: usize = 1 << 20;
-
-/// Bounds of the wire.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
-    /// Longest line in bytes; longer ones are answered with an error and never held in memory.
-    pub(super) line: usize,
-    /// Bytes of answers that may wait for a slow reader before no further message is taken.
-    pub(super) queue: usize,
-    /// Requests that may be under way; further ones are refused at once.
-    pub(super) requests: usize,
-    /// How long closing waits for a reader that does not read.
-    pub(super) close: Duration,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { line: 16 << 20, queue: 16 << 20, requests: 256, close: Duration::from_millis(500) }
-    }
-}
+/// Bytes of answers that may wait for a slow reader before no further message is taken.
+const QUEUE: usize = 16 << 20;
+/// Requests that may be under way; further ones are refused at once.
+const REQUESTS: usize = 256;
+/// How long closing waits for a reader that does not read.
+const CLOSE: Duration = Duration::from_millis(500);
 
 /// A transport over a byte stream and a byte sink.
 #[derive(Debug)]
 pub(super) struct Wire<R> {
-    reader: R,
-    /// What was read and not yet taken, from `read` on.
-    input: Vec<u8>,
-    read: usize,
+    input: FramedRead<R, Lines>,
+    /// Lines that were read and not yet taken.
+    ahead: VecDeque<Line>,
     at_end: bool,
-    line: Vec<u8>,
-    /// Bytes of an over-long line seen so far, while the rest of it is thrown away.
-    overlong: Option<usize>,
     /// Whether a first request was seen: stray notifications before it would end rmcp's session.
     begun: bool,
-    out: Outbox,
-    writer: Option<JoinHandle<()>>,
-    bounds: Bounds,
+    lines: mpsc::UnboundedSender<Vec<u8>>,
+    output: Arc<Output>,
+    writer: JoinHandle<()>,
+    /// Requests taken and neither answered nor cancelled.
+    calls: Calls,
     ended: CancellationToken,
     queue: Queue,
 }
 
+/// What the transport shares with the task that writes.
+#[derive(Debug, Default)]
+struct Output {
+    /// Bytes of answers that wait to be written.
+    queued: watch::Sender<usize>,
+    /// Nobody can read answers any more.
+    broken: CancellationToken,
+}
+
+impl Output {
+    /// Waits until few enough answers wait to be written.
+    async fn room(&self) {
+        // What it gives locks the number.
+        drop(self.queued.subscribe().wait_for(|queued| *queued <= QUEUE).await);
+    }
+}
+
 impl<R: AsyncRead + Send + Unpin> Wire<R> {
-    /// A wire over `reader` and `writer`; `ended` is cancelled when the input ends. Tool calls take their places in `queue` as they are read.
+    /// A transport over `reader` and `writer`. A line above `longest` bytes is answered with an error and never held in memory. `ended` is
+    /// cancelled when the input ends. Tool calls take their places in `queue` as they are read.
     pub(super) fn new(
         reader: R,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        bounds: Bounds,
+        longest: usize,
         ended: CancellationToken,
         queue: Queue,
     ) -> Self {
-        let (out, task) = Outbox::open(writer);
+        let (lines, waiting) = mpsc::unbounded_channel();
+        let output = Arc::new(Output::default());
         Self {
-            reader,
-            input: Vec::new(),
-            read: 0,
+            input: FramedRead::with_capacity(reader, Lines::new(longest), AT_ONCE),
+            ahead: VecDeque::new(),
             at_end: false,
-            line: Vec::new(),
-            overlong: None,
             begun: false,
-            out,
-            writer: Some(task),
-            bounds,
+            lines,
+            writer: tokio::spawn(write_lines(waiting, writer, Arc::clone(&output))),
+            output,
+            calls: Calls::default(),
             ended,
             queue,
         }
     }
 
-    /// Reads more of the input; whether there was more. Cancel-safe: what was read stays in `self`.
-    async fn more(&mut self) -> bool {
-        if self.at_end {
-            return false;
-        }
-        self.input.drain(..self.read.min(self.input.len()));
-        self.read = 0;
-        self.input.reserve(AT_ONCE);
-        let more = self.reader.read_buf(&mut self.input).await.unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "the input failed");
-            0
-        });
-        self.at_end = more == 0;
-        if self.at_end {
-            self.ended.cancel();
-        }
-        !self.at_end
+    fn put(&self, line: Vec<u8>) -> io::Result<()> {
+        let mut line = in_one_line(line);
+        line.push(b'\n');
+        self.output.queued.send_modify(|queued| *queued += line.len());
+        self.lines.send(line).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// One line without its end, or nothing at the end of the input. Cancel-safe: what was read stays in `self`.
-    async fn next_line(&mut self) -> bool {
-        loop {
-            let chunk = self.input.get(self.read..).unwrap_or_default();
-            if chunk.is_empty() {
-                if self.more().await {
-                    continue;
-                }
-                return false;
+    /// Reads a line as a message; whatever is wrong with it is answered here.
+    fn take(&mut self, line: Line) -> Option<ClientJsonRpcMessage> {
+        let read = match line {
+            Ok(line) if line.iter().all(u8::is_ascii_whitespace) => Ok(None),
+            Ok(line) => message::read(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)),
+            Err(TooLong(head, longest)) => {
+                let why = format!("the message has more than the {longest} bytes that are read; send less at once");
+                Err(Fault::invalid(strict::salvage_id(&head).as_ref(), why))
             }
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(chunk.len(), |at| at + 1);
-            let body = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
-            if let Some(seen) = &mut self.overlong {
-                *seen += body.len();
-            } else if self.line.len() + body.len() > self.bounds.line {
-                self.overlong = Some(self.line.len() + body.len());
-                self.line.truncate(4096);
-                if self.line.is_empty() {
-                    self.line.extend_from_slice(body.get(..body.len().min(4096)).unwrap_or_default());
-                }
-            } else {
-                self.line.extend_from_slice(body);
-            }
-            self.read += taken;
-            if end.is_some() {
-                return true;
-            }
-        }
-    }
-
-    /// Waits until answers have gone out, while looking on for the end of the input. Whether anybody reads answers.
-    ///
-    /// INVARIANT: a client that does not read its answers gets no further message taken.
-    async fn room(&mut self) -> bool {
-        let state = Arc::clone(&self.out.state);
-        loop {
-            let drained = state.drained.notified();
-            if state.broken.is_cancelled() {
-                return false;
-            }
-            if state.queued.load(Ordering::Acquire) <= self.bounds.queue {
-                return true;
-            }
-            let looks_on = !self.at_end && self.input.len() - self.read.min(self.input.len()) < AHEAD;
-            tokio::select! {
-                () = drained => {}
-                _ = self.more(), if looks_on => {}
-            }
-        }
-    }
-
-    /// Reads the line as a message; whatever is wrong with it is answered here.
-    fn read_line(&mut self) -> Option<ClientJsonRpcMessage> {
-        let mut taken = None;
-        let line = std::mem::take(&mut self.line);
-        let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line);
-        if let Some(length) = self.overlong.take() {
-            let limit = self.bounds.line;
-            let why = format!("the message has {length} bytes, more than the {limit} that are read; send less at once");
-            self.out.fault(&Fault::invalid(strict::salvage_id(text).as_ref(), why));
-        } else if !text.iter().all(u8::is_ascii_whitespace) {
-            taken = self.take(message::read(text));
-        }
-        self.line = line;
-        self.line.clear();
-        // One huge message must not hold its memory for the rest of the session.
-        self.line.shrink_to(1 << 20);
-        taken
-    }
-
-    fn take(&mut self, read: Result<Option<ClientJsonRpcMessage>, Fault>) -> Option<ClientJsonRpcMessage> {
+        };
         let taken = read.and_then(|message| {
             let Some(mut message) = message.filter(|message| self.begun || matches!(message, JsonRpcMessage::Request(_))) else {
                 return Ok(None);
             };
-            self.out.state.calls.take(&message, self.bounds.requests)?;
+            self.calls.take(&message, REQUESTS)?;
             self.begun = true;
             if let JsonRpcMessage::Request(request) = &mut message
                 && let ClientRequest::CallToolRequest(call) = &mut request.request
@@ -192,7 +124,9 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             Ok(Some(message))
         });
         taken.unwrap_or_else(|fault| {
-            self.out.fault(&fault);
+            if let Err(fault) = self.put(fault.answer().into_bytes()) {
+                tracing::warn!(%fault, "an error could not be answered");
+            }
             None
         })
     }
@@ -202,51 +136,128 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
     type Error = io::Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let sent = self.out.message(message);
-        std::future::ready(sent)
+        self.calls.give(&message);
+        // Before the first await: messages go out in the order in which they are sent.
+        std::future::ready(serde_json::to_vec(&message).map_err(io::Error::from).and_then(|line| self.put(line)))
     }
 
+    /// The next message. Cancel-safe: what was read stays in `self`.
+    ///
+    /// INVARIANT: a client that does not read its answers gets no further message taken. The end of its input is seen all the same.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        loop {
-            let broken = self.out.state.broken.clone();
-            // A client that reads no answers any more may keep the input open.
-            let more = self.room().await
-                && tokio::select! {
-                    biased;
-                    () = broken.cancelled() => false,
-                    more = self.next_line() => more,
-                };
-            if !more && (self.line.is_empty() || broken.is_cancelled()) {
-                self.ended.cancel();
-                return None;
-            }
-            if let Some(message) = self.read_line() {
-                return Some(message);
+        let output = Arc::clone(&self.output);
+        while !(self.at_end && self.ahead.is_empty()) {
+            let looks_on = !self.at_end && self.ahead.iter().map(length).sum::<usize>() < AHEAD;
+            tokio::select! {
+                biased;
+                // A client that reads no answers any more may keep the input open.
+                () = output.broken.cancelled() => break,
+                () = output.room(), if !self.ahead.is_empty() => {
+                    let line = self.ahead.pop_front();
+                    if let Some(message) = line.and_then(|line| self.take(line)) {
+                        return Some(message);
+                    }
+                }
+                read = self.input.next(), if looks_on => match read {
+                    Some(Ok(line)) => self.ahead.push_back(line),
+                    end => {
+                        if let Some(Err(fault)) = end {
+                            tracing::warn!(%fault, "the input failed");
+                        }
+                        self.at_end = true;
+                        self.ended.cancel();
+                    }
+                },
             }
         }
+        self.ended.cancel();
+        None
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.out.close();
-        if let Some(mut writer) = self.writer.take()
-            && tokio::time::timeout(self.bounds.close, &mut writer).await.is_err()
-        {
-            writer.abort();
+        // Without a sender the writer ends once it has written what is queued.
+        (self.lines, _) = mpsc::unbounded_channel();
+        if tokio::time::timeout(CLOSE, &mut self.writer).await.is_err() {
+            self.writer.abort();
         }
         Ok(())
     }
 }
 
+/// A line, or the beginning of one that is too long.
+type Line = Result<Bytes, TooLong>;
+
+/// The first bytes of a line, and how many it may have.
+#[derive(Debug)]
+struct TooLong(Bytes, usize);
+
+fn length(line: &Line) -> usize {
+    line.as_ref().map_or_else(|TooLong(head, _)| head.len(), Bytes::len)
+}
+
+/// Cuts the input into lines.
+#[derive(Debug)]
+struct Lines(AnyDelimiterCodec);
+
+impl Lines {
+    fn new(longest: usize) -> Self {
+        Self(AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), longest))
+    }
+
+    /// A line that is too long is an item and no error: after an error `FramedRead` would wait for more input, whatever it holds already.
+    fn item(&self, read: Result<Option<Bytes>, AnyDelimiterCodecError>, input: &BytesMut) -> io::Result<Option<Line>> {
+        match read {
+            Ok(line) => Ok(line.map(Ok)),
+            Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
+                let head = Bytes::copy_from_slice(input.get(..input.len().min(4096)).unwrap_or_default());
+                Ok(Some(Err(TooLong(head, self.0.max_length()))))
+            }
+            Err(AnyDelimiterCodecError::Io(fault)) => Err(fault),
+        }
+    }
+}
+
+impl Decoder for Lines {
+    type Item = Line;
+    type Error = io::Error;
+
+    fn decode(&mut self, input: &mut BytesMut) -> io::Result<Option<Line>> {
+        let read = self.0.decode(input);
+        self.item(read, input)
+    }
+
+    fn decode_eof(&mut self, input: &mut BytesMut) -> io::Result<Option<Line>> {
+        let read = self.0.decode_eof(input);
+        self.item(read, input)
+    }
+}
+
+/// Writes queued lines, as many small ones at once as wait.
+async fn write_lines(mut lines: mpsc::UnboundedReceiver<Vec<u8>>, writer: impl AsyncWrite + Unpin, output: Arc<Output>) {
+    let mut writer = BufWriter::with_capacity(32 << 10, writer);
+    while let Some(line) = lines.recv().await {
+        let mut written = writer.write_all(&line).await;
+        if written.is_ok() && lines.is_empty() {
+            written = writer.flush().await;
+        }
+        output.queued.send_modify(|queued| *queued -= line.len());
+        if let Err(fault) = written {
+            tracing::info!(%fault, "the output is closed");
+            return output.broken.cancel();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::AsyncReadExt;
 
     use super::*;
 
-    async fn feed(input: &[u8], bounds: Bounds) -> (Vec<String>, String) {
+    async fn feed(input: &[u8], longest: usize) -> (Vec<String>, String) {
         let (mut far, near) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(near);
-        let mut wire = Wire::new(reader, writer, bounds, CancellationToken::new(), Queue::default());
+        let mut wire = Wire::new(reader, writer, longest, CancellationToken::new(), Queue::default());
         far.write_all(input).await.unwrap();
         let (mut answers, sink) = tokio::io::split(far);
         // Half of a split stream does not close alone; the newline-terminated lines below are all that is read.
@@ -270,7 +281,7 @@ mod tests {
     async fn an_over_long_line_is_answered_and_the_next_one_is_served() {
         let long = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(100_000));
         let input = format!("{long}\n{}\n", r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#);
-        let (seen, answers) = feed(input.as_bytes(), Bounds { line: 10_000, ..Bounds::default() }).await;
+        let (seen, answers) = feed(input.as_bytes(), 10_000).await;
         assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#]);
         assert!(answers.starts_with(r#"{"error":{"code":-32600"#) && answers.contains(r#""id":5"#), "{answers}");
     }
@@ -280,7 +291,7 @@ mod tests {
         let (mut far, reader) = tokio::io::duplex(1 << 10);
         let (answers, writer) = tokio::io::duplex(1 << 10);
         drop(answers);
-        let mut wire = Wire::new(reader, writer, Bounds::default(), CancellationToken::new(), Queue::default());
+        let mut wire = Wire::new(reader, writer, 1 << 20, CancellationToken::new(), Queue::default());
         // Its answer cannot be written; the input stays open.
         far.write_all(b"not json\n").await.unwrap();
         let ended = tokio::time::timeout(Duration::from_mins(1), wire.receive()).await;
@@ -295,7 +306,7 @@ mod tests {
             "not json\n\n",
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
         );
-        let (seen, answers) = feed(input.as_bytes(), Bounds::default()).await;
+        let (seen, answers) = feed(input.as_bytes(), 1 << 20).await;
         assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#]);
         assert!(answers.contains("-32700"), "{answers}");
     }

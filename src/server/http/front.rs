@@ -31,9 +31,8 @@ use super::sse;
 use crate::audit::token;
 use crate::house::House;
 use crate::manifest::{Http, Manifest};
-use crate::server::escape::in_one_line;
 use crate::server::handler::Peer;
-use crate::server::message::{self, Fault};
+use crate::server::message::{self, Fault, in_one_line};
 use crate::server::metrics::Metrics;
 
 /// Everything the routes share. `S` answers MCP; one is made for each session or request.

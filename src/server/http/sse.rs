@@ -31,8 +31,7 @@ use super::front::Endpoint;
 use super::seat::Seat;
 use crate::audit::token;
 use crate::server::calls::Calls;
-use crate::server::escape::in_one_line;
-use crate::server::message::{self, Fault};
+use crate::server::message::{self, Fault, in_one_line};
 use crate::server::metrics::One;
 
 /// Messages that may wait for a reader; a client with more waiting is not reading.

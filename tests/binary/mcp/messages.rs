@@ -86,7 +86,7 @@ fn question(server: &mut Server, id: &Value) -> Value {
 fn an_id_in_flight_again_is_refused_and_takes_no_answer() {
     let home = home();
     let mut server = Server::greeted(&home, "2025-11-25");
-    for id in [json!(800), json!("800"), json!("\u{0}long text\u{0}")] {
+    for id in [json!(800), json!("800")] {
         let asked = question(&mut server, &id);
         for method in ["ping", "tools/list"] {
             server.send(&json!({"jsonrpc": "2.0", "id": id, "method": method}));
@@ -117,21 +117,6 @@ fn a_cancelled_request_gives_its_answer_to_no_later_one_with_its_id() {
             answer = server.answer(&json!(id));
         }
         assert!(answer["error"].is_object(), "{answer}");
-    }
-}
-
-#[test]
-fn an_id_equal_to_a_mark_of_the_server_comes_back_with_its_own_text() {
-    let home = home();
-    let text = "0123456789abcde\n".repeat(20_000);
-    std::fs::write(home.path("project/long.txt"), &text).unwrap();
-    let manifest = home.read("tools.toml").replace("[files]\n", "[files]\nmax_answer = \"1 MiB\"\n");
-    std::fs::write(home.manifest(), manifest).unwrap();
-    let mut server = Server::greeted(&home, "2025-11-25");
-    for id in [json!("\u{0}long text\u{0}"), json!("x")] {
-        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params":
-            {"name": "read_file", "arguments": {"path": "project/long.txt"}}}));
-        assert!(server.answer(&id)["result"]["content"][0]["text"] == json!(text), "another text under {id}");
     }
 }
 

@@ -56,8 +56,6 @@ const VALUES: &[&str] = &[
     "rustix::fs::fstat",
     "rustix::io",
     "rustix::net::sockopt",
-    "rustix::pipe::fcntl_getpipe_size",
-    "rustix::pipe::fcntl_setpipe_size",
 ];
 
 /// What makes the same question answer differently tomorrow.
