@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
-use super::message::{Malformed, odd_params};
+use super::message::Malformed;
 use super::metrics::Metrics;
 use super::resources;
 use super::seal::Seals;
@@ -281,19 +281,7 @@ impl ServerHandler for Handler {
         Err(no_method("completion/complete"))
     }
 
-    /// rmcp hands over here what it could not read: an unknown method, or a known one with malformed params.
-    async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
-        const KNOWN: [&str; 6] =
-            ["tools/call", "tools/list", "resources/list", "resources/read", "resources/templates/list", "server/discover"];
-        let is_known = match request.method.as_str() {
-            // From 2026-07-28 there is no handshake, and before there is no stream of changes: an unknown method, whatever it holds.
-            "initialize" => !is_modern(&context),
-            "subscriptions/listen" => is_modern(&context),
-            other => KNOWN.contains(&other),
-        };
-        if is_known {
-            return Err(ErrorData::invalid_params(odd_params(&request.method, request.params.as_ref()), None));
-        }
+    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         Err(no_method(&request.method))
     }
 }

@@ -1,18 +1,14 @@
 //! One reading of what a client sends, the same on every transport: a message, or the error that JSON-RPC answers it with.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, InitializeRequestParams, JsonRpcMessage,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, RequestId,
+    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, InitializeRequestParams, JsonRpcMessage, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, RequestId, SubscriptionsListenRequestParams,
 };
-use serde::de::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::params::Params;
-use super::strict::{self, Oddity};
+use super::strict;
 
 /// What the transport noticed of a message and the handler must answer for; travels in the request's extensions.
 #[derive(Debug, Clone)]
@@ -21,39 +17,36 @@ pub(super) struct Malformed(pub(super) String);
 /// Why a message is answered with an error by the transport itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The id it is answered under, as JSON; `null` where the message has none that can be used (JSON-RPC 2.0, section 5).
-    id: String,
+    /// The id it is answered under; `null` where the message has none that can be used (JSON-RPC 2.0, section 5).
+    id: Value,
     code: i32,
     why: String,
     data: Option<Value>,
 }
 
-const BATCH: &str = "a batch is not accepted; send one message at a time";
-/// The longest id that is sent back although it cannot be used, in bytes.
-const LONGEST_ID: usize = 128;
 const INVALID_REQUEST: i32 = -32600;
 const INVALID_PARAMS: i32 = -32602;
+const NO_MESSAGE: &str = "the message is no JSON-RPC 2.0 request, response or notification";
 
 impl Fault {
+    fn new(id: Value, code: i32, why: impl Into<String>) -> Self {
+        Self { id, code, why: why.into(), data: None }
+    }
+
     /// A message that is no request, under the id it may have.
-    pub(super) fn invalid(id: Option<&Value>, why: impl Into<String>) -> Self {
-        Self { id: id.map_or_else(null, Value::to_string), code: INVALID_REQUEST, why: why.into(), data: None }
+    pub(super) fn invalid(id: Option<Value>, why: impl Into<String>) -> Self {
+        Self::new(id.unwrap_or_default(), INVALID_REQUEST, why)
     }
 
     /// A request that cannot be taken now.
     pub(super) fn busy(id: &RequestId, why: impl Into<String>) -> Self {
         // No code of the protocol says so; the internal error is the one that clients may try again after.
-        Self { id: json!(id).to_string(), code: -32603, why: why.into(), data: Some(json!({"retry_after_s": 1})) }
+        Self { data: Some(json!({"retry_after_s": 1})), ..Self::new(json!(id), -32603, why) }
     }
 
     /// A request whose id is that of another one under way.
     pub(super) fn taken(id: &RequestId) -> Self {
-        Self::invalid(Some(&json!(id)), "a request with this id is under way; give each request an id of its own")
-    }
-
-    fn unreadable(text: &[u8], why: &str) -> Self {
-        let id = strict::salvage_id(text).map_or_else(null, |id| id.to_string());
-        Self { id, code: -32700, why: format!("the message is no JSON that can be read: {why}"), data: None }
+        Self::invalid(Some(json!(id)), "a request with this id is under way; give each request an id of its own")
     }
 
     /// The answer, without an end of line.
@@ -62,145 +55,110 @@ impl Fault {
         if let (Some(data), Some(error)) = (&self.data, error.as_object_mut()) {
             error.insert("data".to_owned(), data.clone());
         }
-        format!(r#"{{"error":{error},"id":{},"jsonrpc":"2.0"}}"#, self.id)
+        json!({"error": error, "id": self.id, "jsonrpc": "2.0"}).to_string()
     }
-}
-
-fn null() -> String {
-    "null".to_owned()
 }
 
 /// Reads one message. Nothing where there is neither a message to take nor anybody who waits for an answer.
 /// # Errors  What it is answered with.
 pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-    let duplicate = match strict::inspect(text) {
-        Some(Oddity::Unreadable(why)) => return Err(Fault::unreadable(text, &why)),
-        // Before anything is deserialized: serde reads an array as a struct, too.
-        _ if is_batch(text) => return Err(Fault::invalid(None, BATCH)),
-        Some(Oddity::DuplicateHead(key)) => {
-            unambiguous(text, &key)?;
-            Some(key)
-        }
-        Some(Oddity::DuplicateKey(key)) => Some(key),
-        None => None,
+    let unreadable = |why| {
+        let id = strict::salvage_id(text).unwrap_or_default();
+        Fault::new(id, -32700, format!("the message is no JSON that can be read: {why}"))
     };
-    let Ok(mut message) = parse(text) else { return no_message(text).map(|()| None) };
-    match &mut message {
-        JsonRpcMessage::Request(request) => {
-            if let ClientRequest::InitializeRequest(_) = &request.request {
-                return Ok(Some(message));
-            }
-            let version = request.request.get_meta().protocol_version();
-            check_version(version.as_ref(), &request.id)?;
-            match &mut request.request {
-                ClientRequest::CallToolRequest(call) => {
-                    if let Some(key) = duplicate {
-                        call.extensions.insert(Malformed(twice(&key)));
-                    }
-                }
-                // From 2026-07-28 on there is no such method, whatever its params.
-                ClientRequest::CustomRequest(custom) if custom.method == "initialize" && version.is_none() => {
-                    return Err(malformed_params(odd_params("initialize", custom.params.as_ref()), &request.id));
-                }
-                other if LISTS.contains(&other.method()) => {
-                    let params = serde_json::from_slice::<Asked>(text).ok().and_then(|asked| asked.params);
-                    check_cursor(other.method(), params.as_ref(), &request.id)?;
-                }
-                _ => {}
-            }
-        }
-        // rmcp reads a request as a notification where its id is none.
-        JsonRpcMessage::Notification(_) => no_message(text)?,
-        JsonRpcMessage::Response(response) => {
-            if let Some(key) = duplicate {
-                return Ok(Some(ambiguous(&response.id, &key)));
-            }
-        }
-        JsonRpcMessage::Error(_) => {}
-    }
-    Ok(Some(message))
-}
-
-/// What is taken in the place of a response that has a name twice: an error. Parsers differ on the value that counts, so none does;
-/// the answer to a question is a no.
-fn ambiguous(id: &RequestId, key: &str) -> ClientJsonRpcMessage {
-    JsonRpcMessage::error(ErrorData::invalid_params(twice(key), None), Some(id.clone()))
-}
-
-/// A request or notification is one thing with one id. An answer that is ambiguous is a no: see [`ambiguous`].
-/// # Errors  What a request is answered with; its id is not known.
-fn unambiguous(text: &[u8], key: &str) -> Result<(), Fault> {
-    let fields = serde_json::from_slice::<BTreeMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
-    if fields.contains_key("method") { Err(Fault::invalid(None, twice(key))) } else { Ok(()) }
-}
-
-fn twice(key: &str) -> String {
-    format!("the name `{key}` occurs twice in one object")
-}
-
-/// Reads one message. Tool calls, by far the most frequent, skip rmcp's trial of every message type in turn.
-fn parse(text: &[u8]) -> Result<ClientJsonRpcMessage, serde_json::Error> {
-    #[derive(serde::Deserialize)]
-    struct Short<'a> {
-        #[serde(borrow)]
-        jsonrpc: Option<Cow<'a, str>>,
-        id: Option<RequestId>,
-        #[serde(borrow)]
-        method: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        params: Option<&'a RawValue>,
-    }
-    if let Ok(Short { jsonrpc: Some(version), id: Some(id), method: Some(method), params: Some(params) }) = serde_json::from_slice(text)
-        && version == "2.0"
-        && method == "tools/call"
-        && let Ok(mut params) = serde_json::from_str::<CallToolRequestParams>(params.get())
-    {
-        let meta = params.meta.take();
-        let mut request = rmcp::model::Request::new(params);
-        if let Some(meta) = meta {
-            // Where rmcp's own reader puts it, and where its service loop looks for it.
-            request.extensions.insert(meta);
-        }
-        return Ok(JsonRpcMessage::request(ClientRequest::CallToolRequest(request), id));
-    }
-    serde_json::from_slice(text)
-}
-
-/// What JSON-RPC 2.0 answers a JSON text with that is no request: nothing to a notification or a response, `invalid request` to all else.
-fn no_message(text: &[u8]) -> Result<(), Fault> {
-    let Ok(fields) = serde_json::from_slice::<BTreeMap<Cow<'_, str>, &RawValue>>(text) else {
-        return Err(Fault::invalid(None, "a message is a JSON object"));
+    let (value, twice) = strict::parse(text).map_err(unreadable)?;
+    let Some(fields) = value.as_object() else {
+        let is_batch = value.is_array();
+        let why = if is_batch { "a batch is not accepted; send one message at a time" } else { "a message is a JSON object" };
+        return Err(Fault::invalid(None, why));
     };
-    let has = |name: &str| fields.contains_key(name);
-    let is_method = fields.get("method").is_some_and(|method| method.get().starts_with('"'));
-    let is_version = fields.get("jsonrpc").is_some_and(|version| version.get() == "\"2.0\"");
-    let is_response = !has("method") && (has("result") || has("error"));
-    if is_response || (is_method && is_version && !has("id")) {
-        return Ok(());
-    }
-    let has_id = fields.get("id").is_some_and(|id| is_id(id));
-    let is_params = fields.get("params").is_none_or(|params| params.get().starts_with('{'));
-    let (code, why) = if has("id") && !has_id {
-        (INVALID_REQUEST, NO_ID)
-    } else if is_method && is_version && !is_params {
-        (INVALID_PARAMS, "the params of a request are an object")
-    } else {
-        (INVALID_REQUEST, "the message is no JSON-RPC 2.0 request, response or notification")
+    let written = fields.get("id");
+    let fault = |code, why: &str| Fault::new(written.filter(|id| strict::is_whole(id)).cloned().unwrap_or_default(), code, why);
+    let invalid = || fault(INVALID_REQUEST, NO_MESSAGE);
+    let id = written.and_then(|id| RequestId::deserialize(id).ok());
+    let Some(method) = fields.get("method") else {
+        if !fields.contains_key("result") && !fields.contains_key("error") {
+            return Err(invalid());
+        }
+        return Ok(match (twice, id) {
+            // Parsers differ on the value that counts, so none does: the answer to a question is a no.
+            (Some(twice), Some(id)) => Some(JsonRpcMessage::error(ErrorData::invalid_params(twice.to_string(), None), Some(id))),
+            _ => serde_json::from_value(value).ok(),
+        });
     };
-    Err(Fault { id: fields.get("id").map_or_else(null, |id| shown_id(id)), code, why: why.to_owned(), data: None })
+    // A request or notification is one thing with one id.
+    if let Some(twice) = twice.as_ref().filter(|twice| twice.is_top) {
+        return Err(Fault::invalid(None, twice.to_string()));
+    }
+    let Some(method) = method.as_str().filter(|_| fields.get("jsonrpc").is_some_and(|version| version == "2.0")) else {
+        return Err(invalid());
+    };
+    match id {
+        None if written.is_some() => Err(fault(INVALID_REQUEST, "the id of a request is a text or a whole number below 2^63")),
+        // Nobody waits for an answer.
+        None => Ok(serde_json::from_value(value).ok()),
+        Some(id) => {
+            let method = method.to_owned();
+            request(text, value, &method, &id, twice).map(|request| Some(JsonRpcMessage::request(request, id)))
+        }
+    }
 }
 
-const NO_ID: &str = "the id of a request is a text or a whole number below 2^63";
-
-fn is_id(id: &RawValue) -> bool {
-    serde_json::from_str::<RequestId>(id.get()).is_ok()
+/// Reads a request: its version and its params before rmcp does, which takes params of a wrong form for those of an unknown method.
+fn request(text: &[u8], mut message: Value, method: &str, id: &RequestId, twice: Option<strict::Twice>) -> Result<ClientRequest, Fault> {
+    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    if !params.is_object() && !params.is_null() {
+        return Err(Fault::new(json!(id), INVALID_PARAMS, "the params of a request are an object"));
+    }
+    let version =
+        params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion").and_then(|name| ProtocolVersion::deserialize(name).ok());
+    // From 2026-07-28 on there is no such method, whatever its params.
+    let is_initialize = method == "initialize" && version.is_none();
+    if method != "initialize" {
+        check_version(version.as_ref(), id)?;
+    }
+    let fault = match method {
+        // By far the most frequent: it skips rmcp's trial of every message type in turn.
+        "tools/call" => match serde_path_to_error::deserialize::<_, CallToolRequestParams>(params) {
+            Ok(params) => return Ok(call(params, twice)),
+            Err(fault) => Some(fault),
+        },
+        "resources/read" => fault::<ReadResourceRequestParams>(&params),
+        "subscriptions/listen" if version.is_some() => fault::<SubscriptionsListenRequestParams>(&params),
+        "tools/list" | "resources/list" | "resources/templates/list" | "server/discover" => {
+            fault::<Option<PaginatedRequestParams>>(&params)
+        }
+        _ if is_initialize => fault::<InitializeRequestParams>(&params),
+        _ => None,
+    };
+    if let Some(fault) = fault {
+        let why = if fault.path().iter().len() == 0 { fault.inner().to_string() } else { format!("`{}`: {}", fault.path(), fault.inner()) };
+        let why = crate::filter::escape_line(&why).into_owned();
+        let why = format!("the params of `{method}` do not have the form the protocol gives them: {why}");
+        return Err(Fault::new(json!(id), INVALID_PARAMS, why));
+    }
+    match serde_json::from_slice::<ClientJsonRpcMessage>(text) {
+        Ok(JsonRpcMessage::Request(request)) => Ok(request.request),
+        _ => Err(Fault::invalid(Some(json!(id)), NO_MESSAGE)),
+    }
 }
 
-/// The id as it is sent back: a text, or a whole number however large; `null` for what is no id.
-fn shown_id(id: &RawValue) -> String {
-    let text = id.get();
-    let is_whole = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
-    if is_id(id) || (is_whole && text.len() <= LONGEST_ID) { text.to_owned() } else { null() }
+/// What is wrong with params of the form the protocol gives them.
+fn fault<T: DeserializeOwned>(params: &Value) -> Option<serde_path_to_error::Error<serde_json::Error>> {
+    serde_path_to_error::deserialize::<_, T>(params).err()
+}
+
+fn call(mut params: CallToolRequestParams, twice: Option<strict::Twice>) -> ClientRequest {
+    let meta = params.meta.take();
+    let mut request = rmcp::model::Request::new(params);
+    if let Some(meta) = meta {
+        // Where rmcp's own reader puts it, and where its service loop looks for it.
+        request.extensions.insert(meta);
+    }
+    if let Some(twice) = twice {
+        request.extensions.insert(Malformed(twice.to_string()));
+    }
+    ClientRequest::CallToolRequest(request)
 }
 
 /// A version of the handshake is agreed on with `initialize`; a request alone cannot choose it (2026-07-28, basic/versioning).
@@ -212,116 +170,7 @@ fn check_version(version: Option<&ProtocolVersion>, id: &RequestId) -> Result<()
     } else {
         format!("the version `{version}` begins with `initialize`; `_meta` cannot name it")
     };
-    let data = Some(json!({"supported": known, "requested": version}));
-    Err(Fault { id: json!(id).to_string(), code: -32022, why, data })
-}
-
-fn malformed_params(why: String, id: &RequestId) -> Fault {
-    Fault { id: json!(id).to_string(), code: INVALID_PARAMS, why, data: None }
-}
-
-fn odd_form(method: &str) -> String {
-    format!("the params of `{method}` do not have the form the protocol gives them")
-}
-
-/// What is wrong with params that do not have the form the protocol gives them: the field, and what was expected of it.
-pub(super) fn odd_params(method: &str, params: Option<&Value>) -> String {
-    fn fault<T: serde::de::DeserializeOwned>(params: &Value) -> Option<String> {
-        let fault = serde_path_to_error::deserialize::<_, T>(params).err()?;
-        Some(if fault.path().iter().len() == 0 { fault.inner().to_string() } else { format!("`{}`: {}", fault.path(), fault.inner()) })
-    }
-    let params = params.unwrap_or(&Value::Null);
-    let why = match method {
-        "initialize" => fault::<InitializeRequestParams>(params),
-        "tools/call" => fault::<CallToolRequestParams>(params),
-        "resources/read" => fault::<ReadResourceRequestParams>(params),
-        _ => fault::<PaginatedRequestParams>(params),
-    };
-    let why = why.map(|why| format!(": {}", crate::filter::escape_line(&why))).unwrap_or_default();
-    odd_form(method) + &why
-}
-
-#[derive(serde::Deserialize)]
-struct Asked {
-    params: Option<Params>,
-}
-
-/// The methods whose params may hold a cursor. rmcp reads params of them that it cannot read as none.
-const LISTS: [&str; 3] = ["tools/list", "resources/list", "resources/templates/list"];
-
-fn check_cursor(method: &str, params: Option<&Params>, id: &RequestId) -> Result<(), Fault> {
-    let is_odd = LISTS.contains(&method) && params.is_some_and(|params| params.is_odd_cursor);
-    if is_odd { Err(malformed_params(format!("{}: `cursor` is a text", odd_form(method)), id)) } else { Ok(()) }
-}
-
-/// What an HTTP request's body says of itself; the rest is rmcp's to read.
-#[derive(Debug, Default)]
-pub(super) struct Head {
-    pub(super) method: Option<String>,
-    /// Of a request that can be answered.
-    pub(super) id: Option<RequestId>,
-    /// What the handler must answer for.
-    pub(super) malformed: Option<Malformed>,
-    /// What is read in the place of the text: of a response that has a name twice.
-    pub(super) instead: Option<Vec<u8>>,
-}
-
-/// Reads the head of one message as strictly as [`read`]; `is_modern` where the headers name a version without a handshake.
-/// # Errors  What it is answered with.
-pub(super) fn head(text: &[u8], is_modern: bool) -> Result<Head, Fault> {
-    #[derive(serde::Deserialize)]
-    struct Fields<'a> {
-        method: Option<String>,
-        #[serde(borrow, default, deserialize_with = "present")]
-        id: Option<&'a RawValue>,
-        params: Option<Params>,
-    }
-    let malformed = match strict::inspect(text) {
-        Some(Oddity::Unreadable(why)) => return Err(Fault::unreadable(text, &why)),
-        // Before anything is deserialized: serde reads an array as a struct, too.
-        _ if is_batch(text) => return Err(Fault::invalid(None, BATCH)),
-        Some(Oddity::DuplicateHead(key)) => {
-            unambiguous(text, &key)?;
-            Some(Malformed(twice(&key)))
-        }
-        Some(Oddity::DuplicateKey(key)) => Some(Malformed(twice(&key))),
-        None => None,
-    };
-    let invalid = || no_message(text).err().unwrap_or_else(|| Fault::invalid(None, "the message is no JSON-RPC 2.0 message"));
-    let Ok(Fields { method, id: written, params }) = serde_json::from_slice(text) else { return Err(invalid()) };
-    let id = written.and_then(|id| serde_json::from_str::<RequestId>(id.get()).ok());
-    match (&method, &id, written) {
-        (Some(_), None, Some(_)) => return Err(invalid()),
-        (Some(method), Some(id), _) => {
-            let version = params.as_ref().and_then(|params| params.version.as_ref());
-            if method == "initialize" {
-                let read = serde_json::from_slice::<ClientJsonRpcMessage>(text);
-                let is_whole = read.is_ok_and(
-                    |read| matches!(read, JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_))),
-                );
-                if !is_whole && !is_modern && version.is_none() {
-                    let message = serde_json::from_slice::<Value>(text).unwrap_or_default();
-                    return Err(malformed_params(odd_params("initialize", message.get("params")), id));
-                }
-            } else {
-                check_version(version, id)?;
-                check_cursor(method, params.as_ref(), id)?;
-            }
-        }
-        _ => {}
-    }
-    let instead = match (&method, &id, &malformed) {
-        (None, Some(id), Some(Malformed(why))) => {
-            serde_json::to_vec(&ClientJsonRpcMessage::error(ErrorData::invalid_params(why.clone(), None), Some(id.clone()))).ok()
-        }
-        _ => None,
-    };
-    Ok(Head { method, id, malformed, instead })
-}
-
-/// A field that is there, be it `null`.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+    Err(Fault { data: Some(json!({"supported": known, "requested": version})), ..Fault::new(json!(id), -32022, why) })
 }
 
 /// A JSON text without characters that some clients take for the end of a line: U+2028, U+2029 and U+0085 are escaped.
@@ -335,11 +184,6 @@ pub(super) fn in_one_line(json: Vec<u8>) -> Vec<u8> {
         Ok(text) => text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").replace('\u{85}', "\\u0085").into_bytes(),
         Err(fault) => fault.into_bytes(),
     }
-}
-
-/// Whether a text is a batch: a JSON array.
-fn is_batch(text: &[u8]) -> bool {
-    text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
 }
 
 #[cfg(test)]
@@ -378,15 +222,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":4,"method":"#, json!(4), -32700),
         ] {
             assert_eq!(fault(text), Some((id.clone(), code)), "{text}");
-            // HTTP reads the same; what only a whole reading tells is rmcp's to refuse there.
-            if let Err(fault) = head(text.as_bytes(), false) {
-                let answer: Value = serde_json::from_str(&fault.answer()).unwrap();
-                assert_eq!((answer["id"].clone(), answer["error"]["code"].as_i64()), (id, Some(code)), "{text}");
-            }
         }
-        // A whole number of any size comes back as it was written.
-        let large = r#"{"jsonrpc":"2.0","id":340282366920938463463374607431768211456,"method":"ping"}"#;
-        assert!(read(large.as_bytes()).unwrap_err().answer().contains(r#""id":340282366920938463463374607431768211456,"#));
     }
 
     #[test]
@@ -407,14 +243,12 @@ mod tests {
             for method in ["tools/call", "tools/list", "server/discover"] {
                 let params = json!({"name": "x", "_meta": {"io.modelcontextprotocol/protocolVersion": version}});
                 let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-                let faults = [read(text.as_bytes()).err(), head(text.as_bytes(), false).err()];
-                for fault in faults {
-                    assert_eq!(fault.is_none(), is_taken, "{text}");
-                    if let Some(fault) = fault {
-                        let answer: Value = serde_json::from_str(&fault.answer()).unwrap();
-                        assert_eq!(answer["error"]["code"], -32022, "{answer}");
-                        assert_eq!(answer["error"]["data"], json!({"supported": ["2026-07-28"], "requested": version}));
-                    }
+                let fault = read(text.as_bytes()).err();
+                assert_eq!(fault.is_none(), is_taken, "{text}");
+                if let Some(fault) = fault {
+                    let answer: Value = serde_json::from_str(&fault.answer()).unwrap();
+                    assert_eq!(answer["error"]["code"], -32022, "{answer}");
+                    assert_eq!(answer["error"]["data"], json!({"supported": ["2026-07-28"], "requested": version}));
                 }
             }
         }
@@ -424,7 +258,7 @@ mod tests {
     fn an_array_is_no_message_whatever_it_holds() {
         let code = |text: &str| read(text.as_bytes()).map(drop).unwrap_err().code;
         for text in ["[]", " \t[5]", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, r#"["2.0",1,"tools/call",{"name":"x"}]"#] {
-            assert_eq!((code(text), head(text.as_bytes(), false).map(drop).unwrap_err().code), (-32600, -32600), "{text}");
+            assert_eq!(code(text), -32600, "{text}");
         }
         assert_eq!(code("[1,"), -32700);
     }
@@ -434,10 +268,10 @@ mod tests {
         let text =
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{"progressToken":3}}}"#;
         let long: ClientJsonRpcMessage = serde_json::from_slice(text).unwrap();
-        let short = parse(text).unwrap();
+        let short = read(text).unwrap().unwrap();
         for message in [&short, &long] {
             let JsonRpcMessage::Request(request) = message else { panic!("a request") };
-            assert!(request.request.get_meta().get_progress_token().is_some());
+            assert!(rmcp::model::GetMeta::get_meta(&request.request).get_progress_token().is_some());
         }
         assert_eq!(serde_json::to_value(short).unwrap(), serde_json::to_value(long).unwrap());
     }

@@ -8,7 +8,6 @@ pub mod http;
 mod message;
 mod metrics;
 mod operator;
-mod params;
 mod resources;
 mod sample;
 mod seal;

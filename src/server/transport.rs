@@ -107,7 +107,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             Ok(line) => message::read(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)),
             Err(TooLong(head, longest)) => {
                 let why = format!("the message has more than the {longest} bytes that are read; send less at once");
-                Err(Fault::invalid(strict::salvage_id(&head).as_ref(), why))
+                Err(Fault::invalid(strict::salvage_id(&head), why))
             }
         };
         let taken = read.and_then(|message| {

@@ -2,9 +2,7 @@
 
 #![expect(clippy::result_large_err, reason = "the refusal is the answer itself, made once for a request that goes no further")]
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -14,8 +12,8 @@ use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Frame, SizeHint};
-use rmcp::model::ProtocolVersion;
+use hyper::body::Frame;
+use rmcp::model::{ClientRequest, JsonRpcMessage};
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::{RoleServer, ServerHandler, Service};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +30,7 @@ use crate::audit::token;
 use crate::house::House;
 use crate::manifest::{Http, Manifest};
 use crate::server::handler::Peer;
-use crate::server::message::{self, Fault, in_one_line};
+use crate::server::message::{self, Fault, Malformed, in_one_line};
 use crate::server::metrics::Metrics;
 
 /// Everything the routes share. `S` answers MCP; one is made for each session or request.
@@ -65,9 +63,6 @@ pub(super) const SESSION: &str = "mcp-session-id";
 
 /// The time of a request's body.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// The header that names a version.
-const VERSION: &str = "mcp-protocol-version";
 
 impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     /// The manifest in force, and its settings for HTTP.
@@ -191,49 +186,48 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
                 None => self.principal_seat(caller),
             };
             let ends = parts.method == Method::DELETE;
-            let mut response = self.pass(seat, http::Request::from_parts(parts, Full::default())).await;
+            let mut response = self.pass(seat, http::Request::from_parts(parts, Full::default()), None).await;
             if ends && response.status() == StatusCode::ACCEPTED {
                 // It is done, not only taken; some clients warn of the other.
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
             return Ok(response);
         }
-        if !is_json(&parts.headers) {
+        let essence = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
+        if !essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json")) {
             return Err(last(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json"));
         }
-        let bytes = self.body(&parts, body).await?;
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), |text| bytes.slice_ref(text));
-        let is_modern =
-            parts.headers.get(VERSION).is_some_and(|version| version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes());
-        let head = message::head(&text, is_modern).map_err(|fault| rpc_error(&fault))?;
-        let text = head.instead.map_or(text, bytes::Bytes::from);
-        if let Some(malformed) = head.malformed {
-            parts.extensions.insert(malformed);
+        let body = self.body(&parts, body).await?;
+        let read =
+            message::read(&body).and_then(|message| message.ok_or_else(|| Fault::invalid(None, "the message has no form of the protocol")));
+        let message = read.map_err(|fault| rpc_error(&fault))?;
+        let (mut id, mut is_initialize, mut text) = (None, false, body);
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                id = Some(request.id.clone()).filter(|_| parts.headers.contains_key(SESSION));
+                is_initialize = matches!(request.request, ClientRequest::InitializeRequest(_));
+                if let ClientRequest::CallToolRequest(call) = &request.request
+                    && let Some(malformed) = call.extensions.get::<Malformed>()
+                {
+                    parts.extensions.insert(malformed.clone());
+                }
+            }
+            // Not as it was written where it gives a name twice.
+            JsonRpcMessage::Error(_) => text = serde_json::to_vec(&message).unwrap_or_default().into(),
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) => {}
         }
         let seat = match known {
             Some(seat) => seat,
-            None if head.method.as_deref() == Some("initialize") => self.new_seat(&manifest.http, caller)?,
+            None if is_initialize => self.new_seat(&manifest.http, caller)?,
             None => self.principal_seat(caller),
         };
         // rmcp would let the later request of two with one id take the place of the first, whose answer is lost then.
-        let request = head.id.as_ref().filter(|_| parts.headers.contains_key(SESSION) && head.method.is_some());
-        let taken = match request {
-            Some(id) => Some(seat.take_id(id).ok_or_else(|| rpc_error(&Fault::taken(id)))?),
-            None => None,
-        };
+        let taken = id.map(|id| seat.take_id(&id).ok_or_else(|| rpc_error(&Fault::taken(&id)))).transpose()?;
         if let Some(taken) = &taken {
             // Until its handler has ended, be its answer read or not.
             parts.extensions.insert(Arc::clone(taken));
         }
-        let response = self.pass(Arc::clone(&seat), http::Request::from_parts(parts, Full::new(text.clone()))).await;
-        if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            // It was JSON, and no message.
-            let fault = message::read(&text).err();
-            let unread = || Fault::invalid(None, "the message is no JSON-RPC 2.0 request, notification or response");
-            return Err(rpc_error(&fault.unwrap_or_else(unread)));
-        }
-        // The id is taken until the last byte is sent.
-        Ok(response.map(|body| Body::new(Held { body, _taken: taken })))
+        Ok(self.pass(seat, http::Request::from_parts(parts, Full::new(text)), taken).await)
     }
 
     /// The seat of the session a request names. Another caller's session is not there.
@@ -250,33 +244,14 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         }
     }
 
-    async fn pass(&self, seat: Arc<Seat>, request: http::Request<Full<bytes::Bytes>>) -> Response {
-        // One frame is one message or one event.
-        let line = |frame: Frame<bytes::Bytes>| frame.map_data(|data| bytes::Bytes::from(in_one_line(data.into())));
+    /// Hands a request to rmcp. Its id is taken until the last byte of the answer is sent: the body holds it.
+    async fn pass(&self, seat: Arc<Seat>, request: http::Request<Full<bytes::Bytes>>, taken: Option<Arc<TakenId>>) -> Response {
+        let line = move |frame: Frame<bytes::Bytes>| {
+            let _held = &taken;
+            // One frame is one message or one event.
+            frame.map_data(|data| bytes::Bytes::from(in_one_line(data.into())))
+        };
         SEAT.scope(seat, self.mcp.handle(request)).await.map(|body| Body::new(body.map_frame(line)))
-    }
-}
-
-/// A body that keeps its request's id.
-struct Held {
-    body: Body,
-    _taken: Option<Arc<TakenId>>,
-}
-
-impl hyper::body::Body for Held {
-    type Data = bytes::Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -303,11 +278,6 @@ fn widen_accept(headers: &mut HeaderMap) {
     if takes("application/json", "application/*") && takes("text/event-stream", "text/*") {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     }
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let essence = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
-    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::keys::Keys;
 use crate::audit::is_hidden;
 use crate::manifest::OAuth;
+use crate::server::strict;
 
 /// What a token came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,10 +120,10 @@ fn unverified(token: &str) -> Option<(Map<String, Value>, Map<String, Value>)> {
     let mut read = || {
         let bytes = URL_SAFE_NO_PAD.decode(parts.next()?).ok()?;
         // Two readings of one token must not be possible.
-        if super::super::strict::inspect(&bytes).is_some() {
-            return None;
+        match strict::parse(&bytes) {
+            Ok((Value::Object(claims), None)) => Some(claims),
+            _ => None,
         }
-        serde_json::from_slice(&bytes).ok()
     };
     Some((read()?, read()?))
 }

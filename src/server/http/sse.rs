@@ -180,17 +180,12 @@ async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &st
     if open.inbox.capacity() == 0 {
         return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many messages wait in this session", 1));
     }
-    read(&text, &open).map_err(|fault| rpc_error(&fault))?;
+    let taken = message::read(&text).and_then(|message| message.map_or(Ok(()), |message| open.take(message)));
+    taken.map_err(|fault| rpc_error(&fault))?;
     open.seat.touch();
     let mut response = Response::new(Body::from("Accepted"));
     *response.status_mut() = StatusCode::ACCEPTED;
     Ok(response)
-}
-
-/// Reads a message and passes it on.
-fn read(text: &[u8], open: &Open) -> Result<(), Fault> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    message::read(text)?.map_or(Ok(()), |message| open.take(message))
 }
 
 /// rmcp's side of a stream.
