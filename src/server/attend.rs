@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::operator::{self, Operators};
@@ -27,6 +28,31 @@ impl Drop for Attending {
 pub(super) fn attend(house: &Arc<House>) -> Attending {
     let tasks = vec![tokio::spawn(watch_the_switch(Arc::clone(house))), tokio::spawn(sweep(Arc::clone(house)))];
     Attending { tasks, _operators: operator::listen(house) }
+}
+
+/// How often a server that nobody calls looks whether its manifest changed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Takes signals from now on; the future waits for one that ends the server, and acts on the others meanwhile.
+pub(super) fn stop_signal(house: Arc<House>) -> impl Future<Output = ()> {
+    let signals =
+        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
+    async move {
+        let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
+            tracing::warn!("signals cannot be watched; the server ends when it is killed, or with its input");
+            return std::future::pending().await;
+        };
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return,
+                _ = interrupt.recv() => return,
+                _ = kill.recv() => house.kill("SIGUSR2").await,
+                _ = hangup.recv() => house.refresh().await,
+                _ = look.tick() => house.refresh().await,
+            }
+        }
+    }
 }
 
 /// Ends everything as soon as anybody pulls the switch: also what runs between calls, which no call looks after.

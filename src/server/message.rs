@@ -49,13 +49,13 @@ impl Fault {
         Self::invalid(Some(json!(id)), "a request with this id is under way; give each request an id of its own")
     }
 
-    /// The answer, without an end of line.
-    pub(super) fn answer(&self) -> String {
+    /// The answer.
+    pub(super) fn answer(&self) -> Value {
         let mut error = json!({"code": self.code, "message": self.why});
         if let (Some(data), Some(error)) = (&self.data, error.as_object_mut()) {
             error.insert("data".to_owned(), data.clone());
         }
-        json!({"error": error, "id": self.id, "jsonrpc": "2.0"}).to_string()
+        json!({"error": error, "id": self.id, "jsonrpc": "2.0"})
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     /// Id, code.
     fn fault(text: &str) -> Option<(Value, i64)> {
-        let answer: Value = serde_json::from_str(&read(text.as_bytes()).err()?.answer()).unwrap();
+        let answer = read(text.as_bytes()).err()?.answer();
         Some((answer["id"].clone(), answer["error"]["code"].as_i64().unwrap()))
     }
 
@@ -246,7 +246,7 @@ mod tests {
                 let fault = read(text.as_bytes()).err();
                 assert_eq!(fault.is_none(), is_taken, "{text}");
                 if let Some(fault) = fault {
-                    let answer: Value = serde_json::from_str(&fault.answer()).unwrap();
+                    let answer = fault.answer();
                     assert_eq!(answer["error"]["code"], -32022, "{answer}");
                     assert_eq!(answer["error"]["data"], json!({"supported": ["2026-07-28"], "requested": version}));
                 }

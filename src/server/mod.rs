@@ -15,8 +15,5 @@ mod stdio;
 mod strict;
 mod transport;
 
-/// How often a server that nobody calls looks whether its manifest changed.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
-
 pub use http::serve as serve_http;
 pub use stdio::serve as serve_stdio;

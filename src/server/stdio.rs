@@ -10,10 +10,9 @@ use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::attend::attend;
+use super::attend::{attend, stop_signal};
 use super::handler::{Handler, Peer};
 use super::seal::Seals;
 use super::transport::Wire;
@@ -44,7 +43,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     let wire = Wire::new(reader, writer, house.longest_message(), eof.clone(), house.gate().queue().clone());
     let attending = attend(&house);
     house.discover(profile.as_deref().into_iter());
-    let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
+    let watch = tokio::spawn(watch(stop_signal(Arc::clone(&house)), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
         Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
         // A client that only looked whether the server starts, or went away before it said anything.
@@ -58,37 +57,13 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     outcome
 }
 
-/// Turns the end of the input and signals into the end of the work.
-async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken) {
-    let signals = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::user_defined2()),
-        signal(SignalKind::hangup()),
-    );
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill), Ok(mut hangup)) = signals else {
-        tracing::warn!("signals cannot be watched; only the end of the input ends the server");
-        return;
-    };
-    let mut look = tokio::time::interval(super::LOOK);
-    loop {
-        tokio::select! {
-            () = eof.cancelled() => {
-                tokio::select! {
-                    () = tokio::time::sleep(GRACE) => {}
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-                break;
-            }
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = kill.recv() => house.kill("SIGUSR2").await,
-            _ = hangup.recv() => house.refresh().await,
-            _ = look.tick() => house.refresh().await,
-        }
+/// Turns the end of the input and signals into the end of the work: every running call hangs on `stopping`.
+async fn watch(stop: impl Future<Output = ()>, eof: CancellationToken, stopping: CancellationToken) {
+    let mut stop = std::pin::pin!(stop);
+    tokio::select! {
+        () = &mut stop => {}
+        () = eof.cancelled() => drop(tokio::time::timeout(GRACE, stop).await),
     }
-    // Every running call hangs on this token.
     stopping.cancel();
 }
 

@@ -124,7 +124,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             Ok(Some(message))
         });
         taken.unwrap_or_else(|fault| {
-            if let Err(fault) = self.put(fault.answer().into_bytes()) {
+            if let Err(fault) = self.put(fault.answer().to_string().into_bytes()) {
                 tracing::warn!(%fault, "an error could not be answered");
             }
             None

@@ -1,8 +1,8 @@
 //! What the endpoint says by itself, outside the protocol's own answers.
 
-use axum::body::Body;
-use axum::response::Response;
-use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
@@ -10,38 +10,28 @@ use super::identity::Unknown;
 use crate::server::message::Fault;
 
 /// An answer in JSON.
-pub(super) fn json_answer(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+pub(super) fn json_answer(status: StatusCode, body: Value) -> Response {
+    (status, Json(body)).into_response()
 }
 
 /// A refusal in one sentence.
 pub(super) fn refused(status: StatusCode, why: &str) -> Response {
-    json_answer(status, &json!({"error": why}))
+    json_answer(status, json!({"error": why}))
 }
 
 /// A refusal that may pass.
 pub(super) fn later(status: StatusCode, why: &str, seconds: u32) -> Response {
-    let mut response = refused(status, why);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    response
+    ([(RETRY_AFTER, seconds.to_string())], refused(status, why)).into_response()
 }
 
 /// A refusal after which the connection is of no use: its body was not read.
 pub(super) fn last(status: StatusCode, why: &str) -> Response {
-    let mut response = refused(status, why);
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+    ([(CONNECTION, "close")], refused(status, why)).into_response()
 }
 
 /// An error of JSON-RPC.
 pub(super) fn rpc_error(fault: &Fault) -> Response {
-    let mut response = Response::new(Body::from(fault.answer()));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    json_answer(StatusCode::BAD_REQUEST, fault.answer())
 }
 
 /// 401 or 403 with the challenge of RFC 6750 section 3 and RFC 9728 section 5.1. Nothing of the token is told.

@@ -1,118 +1,76 @@
-//! What was said in a session of the handshake era, kept for a while: a client whose connection broke comes back with the id of the last event it
-//! saw and gets the rest, also of a call that ended meanwhile. rmcp alone forgets an answer as soon as it is made.
+//! What was sent in a session of the handshake era, kept for a client whose connection broke: it comes back with the id of the last event it saw
+//! and gets the rest, also of a call that ended meanwhile. rmcp alone forgets an answer as soon as it is made.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use futures::stream;
 use rmcp::model::JsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::{EventStore, EventStoreError, EventStream, ServerSseMessage};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 /// Events that are kept of one session.
 const KEPT: usize = 64;
 /// Their serialised size together, in bytes; the newest is kept although it is larger.
 const BYTES: usize = 256 << 10;
-/// How long they are kept.
-const AGE: Duration = Duration::from_mins(1);
 
 /// The events of one session. Its ids mean nothing in another.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Events(Arc<Said>);
+pub(super) struct Events(Arc<watch::Sender<Kept>>);
 
 #[derive(Debug, Default)]
-struct Said {
-    log: Mutex<Log>,
-    more: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Log {
-    next: u64,
-    bytes: usize,
-    kept: VecDeque<Event>,
+struct Kept {
+    last: u64,
+    events: VecDeque<Event>,
 }
 
 #[derive(Debug, Clone)]
 struct Event {
     number: u64,
     stream: Arc<str>,
-    at: Instant,
     size: usize,
     message: ServerSseMessage,
 }
 
-impl Event {
-    /// Whether nothing comes after it in its stream.
-    fn is_last(&self) -> bool {
-        self.message.message.as_ref().is_some_and(|message| matches!(**message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)))
+impl Kept {
+    fn bytes(&self) -> usize {
+        self.events.iter().map(|event| event.size).sum()
     }
-}
 
-impl Log {
-    /// Lets go what is old, and what is too much.
-    fn shorten(&mut self) {
-        while let Some(first) = self.kept.front() {
-            let is_heavy = self.bytes > BYTES && self.kept.len() > 1;
-            if !is_heavy && self.kept.len() <= KEPT && first.at.elapsed() < AGE {
-                return;
-            }
-            self.bytes -= first.size;
-            self.kept.pop_front();
-        }
+    fn after(&self, stream: &str, number: u64) -> Option<&Event> {
+        self.events.iter().find(|event| event.number > number && &*event.stream == stream)
     }
 }
 
 impl Events {
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets go what is old.
-    pub(super) fn forget(&self) {
-        self.log().shorten();
-    }
-
     fn store(&self, stream: &str, message: &ServerSseMessage) -> u64 {
         // A message that cannot be serialised is never sent.
         let size = message.message.as_deref().and_then(|message| serde_json::to_vec(message).ok()).map_or(0, |text| text.len());
-        let mut log = self.log();
-        log.next += 1;
-        let number = log.next;
         let mut message = message.clone();
-        message.event_id = Some(number.to_string());
-        log.bytes += size;
-        log.kept.push_back(Event { number, stream: stream.into(), at: Instant::now(), size, message });
-        log.shorten();
-        drop(log);
-        self.0.more.notify_waiters();
+        let mut number = 0;
+        self.0.send_modify(|kept| {
+            kept.last += 1;
+            number = kept.last;
+            message.event_id = Some(number.to_string());
+            kept.events.push_back(Event { number, stream: stream.into(), size, message });
+            while kept.events.len() > KEPT || kept.events.len() > 1 && kept.bytes() > BYTES {
+                kept.events.pop_front();
+            }
+        });
         number
-    }
-
-    fn after(&self, stream: &str, number: u64) -> Option<Event> {
-        self.log().kept.iter().find(|event| event.number > number && &*event.stream == stream).cloned()
     }
 
     /// The events of the stream that `number` belongs to, from the one after it to the stream's last, those that are still to come included.
     fn replay(&self, number: u64) -> Option<EventStream> {
-        let stream = self.log().kept.iter().find(|event| event.number == number).map(|event| Arc::clone(&event.stream))?;
-        let from = (self.clone(), stream, number, false);
-        Some(Box::pin(stream::unfold(from, |(events, stream, number, ended)| async move {
-            if ended {
-                return None;
-            }
-            let event = loop {
-                // Before the look, so that what comes between look and wait is not missed.
-                let more = events.0.more.notified();
-                match events.after(&stream, number) {
-                    Some(event) => break event,
-                    None => more.await,
-                }
-            };
-            let ended = event.is_last();
-            Some((event.message, (events, stream, event.number, ended)))
+        let kept = self.0.subscribe();
+        let stream = kept.borrow().events.iter().find(|event| event.number == number).map(|event| Arc::clone(&event.stream))?;
+        Some(Box::pin(stream::unfold(Some((kept, stream, number)), |rest| async {
+            let (mut kept, stream, number) = rest?;
+            let event = kept.wait_for(|kept| kept.after(&stream, number).is_some()).await.ok()?.after(&stream, number)?.clone();
+            // Nothing comes after an answer in its stream.
+            let is_last = matches!(event.message.message.as_deref(), Some(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)));
+            Some((event.message, (!is_last).then_some((kept, stream, event.number))))
         })))
     }
 }
@@ -144,6 +102,8 @@ impl EventStore for Events {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures::{FutureExt, StreamExt};
     use rmcp::model::{CallToolResult, ContentBlock, RequestId, ServerJsonRpcMessage, ServerResult};
 
@@ -176,14 +136,14 @@ mod tests {
         for n in 0..1000 {
             events.store(&n.to_string(), &answer(n));
         }
-        assert_eq!(events.log().kept.len(), KEPT);
+        assert_eq!(events.0.borrow().events.len(), KEPT);
         for n in 0..10 {
             let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(BYTES / 2))]);
             let answer = ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(n));
             events.store(&n.to_string(), &ServerSseMessage::from_message(answer));
         }
-        let log = events.log();
-        assert_eq!(log.kept.len(), 1, "two of them are more than is kept");
-        assert!(log.bytes >= BYTES / 2 && log.bytes < BYTES);
+        let kept = events.0.borrow();
+        assert_eq!(kept.events.len(), 1, "two of them are more than is kept");
+        assert!(kept.bytes() >= BYTES / 2 && kept.bytes() < BYTES);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -50,12 +50,6 @@ pub(super) struct Endpoint<S: Service<RoleServer>> {
     pub(super) draining: CancellationToken,
     /// Everything ends.
     pub(super) stopping: CancellationToken,
-}
-
-impl<S: Service<RoleServer>> std::fmt::Debug for Endpoint<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("place", &self.place).finish_non_exhaustive()
-    }
 }
 
 /// The header that names a session of the handshake era.
@@ -175,9 +169,8 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         parts.headers.remove(AUTHORIZATION);
         widen_accept(&mut parts.headers);
         if !matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
-            let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
-            return Err(response);
+            let refusal = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
+            return Err(([(ALLOW, "GET, POST, DELETE")], refusal).into_response());
         }
         let known = self.seat_of(&parts.headers, &caller)?;
         if parts.method != Method::POST {

@@ -44,12 +44,6 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub(super) const LARGEST: usize = 256 << 10;
 const MOST: usize = 64;
 
-impl std::fmt::Debug for Keys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Keys")
-    }
-}
-
 impl Keys {
     pub(super) fn new(source: Source) -> Self {
         Self { source, places: Mutex::default(), clock: Arc::new(Instant::now) }

@@ -23,7 +23,6 @@ use hmac::{Hmac, KeyInit, Mac};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::Sha256;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -139,9 +138,9 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     };
     let reaper = tokio::spawn(reap(Arc::clone(&sessions), http.session_idle));
     // Before the first caller can be answered: a signal that comes right after would end the server as it stands.
-    let told_to_stop = watch(&house);
+    let stop = super::attend::stop_signal(Arc::clone(&house));
     let mut listening = tokio::spawn(listen::serve(options.door, terms));
-    told_to_stop.await;
+    stop.await;
     draining.cancel();
     // What runs may finish; streams that only wait end with the bound.
     let finished = async || {
@@ -199,28 +198,6 @@ async fn reap(sessions: Arc<Sessions>, idle: Duration) {
     loop {
         look.tick().await;
         sessions.reap(idle).await;
-    }
-}
-
-/// Takes signals from now on; the future waits for the one to stop, and answers the others meanwhile.
-fn watch(house: &Arc<House>) -> impl Future<Output = ()> {
-    let signals =
-        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
-    async move {
-        let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
-            tracing::warn!("signals cannot be watched; the server ends when it is killed");
-            return std::future::pending().await;
-        };
-        let mut look = tokio::time::interval(crate::server::LOOK);
-        loop {
-            tokio::select! {
-                _ = terminate.recv() => return,
-                _ = interrupt.recv() => return,
-                _ = kill.recv() => house.kill("SIGUSR2").await,
-                _ = hangup.recv() => house.refresh().await,
-                _ = look.tick() => house.refresh().await,
-            }
-        }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
 use rmcp::ServerHandler;
 use serde_json::json;
 
@@ -13,14 +13,14 @@ use super::answers::{challenge, json_answer};
 use super::front::Endpoint;
 use super::identity::{Unknown, brings};
 use crate::house::House;
-use crate::server::metrics::Now;
+use crate::server::metrics::{Series, labels};
 
 /// Where RFC 9728 puts the metadata, before the resource's own path.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 /// The process answers.
 pub(super) async fn alive() -> Response {
-    json_answer(StatusCode::OK, &json!({"status": "ok"}))
+    json_answer(StatusCode::OK, json!({"status": "ok"}))
 }
 
 /// Calls would be made: the log takes records, the emergency stop is off, the server is not stopping.
@@ -32,9 +32,9 @@ pub(super) async fn ready<S: ServerHandler + Send + 'static>(State(endpoint): St
     } else if endpoint.house.state().is_killed() {
         "killed"
     } else {
-        return json_answer(StatusCode::OK, &json!({"status": "ready"}));
+        return json_answer(StatusCode::OK, json!({"status": "ready"}));
     };
-    json_answer(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": why}))
+    json_answer(StatusCode::SERVICE_UNAVAILABLE, json!({"status": why}))
 }
 
 /// The numbers: open on this machine, with the token of `[http] metrics_token_sha256` from elsewhere.
@@ -52,19 +52,21 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
     if !may {
         return challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host));
     }
-    let log = endpoint.house.log();
-    let now = Now {
-        operator: waiting_for_operators(&endpoint.house).await,
-        python: endpoint.house.sandbox().python_pool(),
-        sessions: endpoint.sessions.len() + endpoint.streams.len(),
-        audit_lag: log.lag(),
-        healthy: log.healthy(),
-        killed: endpoint.house.state().is_killed(),
-        uptime: endpoint.begun.elapsed(),
-    };
-    let mut response = Response::new(endpoint.metrics.text(&now).into());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
-    response
+    let (house, log) = (&endpoint.house, endpoint.house.log());
+    let pool = house.sandbox().python_pool().into_iter();
+    let pool = pool.map(|((profile, state), count)| (("toolgate_python_pool", labels(&[("profile", &profile), ("state", state)])), count));
+    let mut now: Series = pool.collect();
+    now.insert(("toolgate_approvals_pending", labels(&[("channel", "operator")])), waiting_for_operators(house).await as u64);
+    for (name, value) in [
+        ("toolgate_sessions", (endpoint.sessions.len() + endpoint.streams.len()) as u64),
+        ("toolgate_audit_lag_records", log.lag()),
+        ("toolgate_audit_healthy", u64::from(log.healthy())),
+        ("toolgate_killed", u64::from(house.state().is_killed())),
+        ("toolgate_uptime_seconds", endpoint.begun.elapsed().as_secs()),
+    ] {
+        now.insert((name, String::new()), value);
+    }
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], endpoint.metrics.text(now)).into_response()
 }
 
 /// Questions that wait for an operator, of every server on the state folder. They are files: a thread for such work reads them.
@@ -103,5 +105,5 @@ pub(super) async fn metadata<S: ServerHandler + Send + 'static>(State(endpoint):
     if let (false, Some(members)) = (issuers.is_empty(), metadata.as_object_mut()) {
         members.insert("authorization_servers".to_owned(), json!(issuers));
     }
-    json_answer(StatusCode::OK, &metadata)
+    json_answer(StatusCode::OK, metadata)
 }

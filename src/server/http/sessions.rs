@@ -4,6 +4,7 @@
 //! that clock, and what is idle is told by what is under way.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +38,6 @@ pub(super) struct Sessions {
 #[derive(Debug, Clone)]
 struct Open {
     inner: Arc<LocalSessionManager>,
-    events: Events,
     seat: Arc<Seat>,
     /// Whether its version knows events without a message, which tell where a stream began (2025-11-25, basic/transports).
     is_primed: Arc<AtomicBool>,
@@ -49,12 +49,17 @@ const RETRY: Duration = Duration::from_secs(3);
 const ENDING: Duration = Duration::from_secs(2);
 
 impl Open {
+    /// A stream of the session; while it is read, the session is not idle.
     fn kept(&self, stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static) -> Kept {
-        let is_primed = self.is_primed.load(Ordering::Relaxed);
-        let known = stream.filter(move |event| std::future::ready(is_primed || event.message.is_some()));
-        Kept { inner: Box::pin(known), _seat: self.seat.hold() }
+        let (is_primed, held) = (self.is_primed.load(Ordering::Relaxed), self.seat.hold());
+        Box::pin(stream.filter(move |event| {
+            let _held = &held;
+            std::future::ready(is_primed || event.message.is_some())
+        }))
     }
 }
+
+type Kept = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
 impl Sessions {
     pub(super) fn new(house: Arc<House>) -> Self {
@@ -107,7 +112,6 @@ impl Sessions {
 
     /// Ends every session that did nothing for `idle`.
     pub(super) async fn reap(&self, idle: Duration) {
-        self.open().values().for_each(|open| open.events.forget());
         let idle_ones: Vec<SessionId> =
             self.open().iter().filter(|(_, open)| open.seat.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect();
         for id in idle_ones {
@@ -159,8 +163,7 @@ impl SessionManager for Sessions {
     type Transport = WorkerTransport<LocalSessionWorker>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let events = Events::default();
-        let mut inner = LocalSessionManager::default().with_event_store(Arc::new(events.clone()));
+        let mut inner = LocalSessionManager::default().with_event_store(Arc::new(Events::default()));
         inner.session_config.keep_alive = None;
         // Else rmcp keeps each answer for a minute as well, whatever its size; a client that comes back is served from our events.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
@@ -168,7 +171,7 @@ impl SessionManager for Sessions {
         // Only requests that went through the front door come here; one without a seat has no session either.
         let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
         seat.begin(&self.house);
-        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), events, seat, is_primed: Arc::default() });
+        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), seat, is_primed: Arc::default() });
         Ok((id, transport))
     }
 
@@ -226,21 +229,5 @@ impl SessionManager for Sessions {
         let open = self.find(id)?;
         let stream = open.inner.resume(id, last_event_id).await?;
         Ok(open.kept(stream))
-    }
-}
-
-type Boxed = std::pin::Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
-
-/// A stream that somebody reads: its session is not idle meanwhile.
-struct Kept {
-    inner: Boxed,
-    _seat: super::seat::Held,
-}
-
-impl Stream for Kept {
-    type Item = ServerSseMessage;
-
-    fn poll_next(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Option<ServerSseMessage>> {
-        self.inner.as_mut().poll_next(context)
     }
 }

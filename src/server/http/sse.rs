@@ -5,26 +5,22 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
-use axum::response::Response;
-use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{self, StreamExt as _};
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
-use hyper::body::Frame;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde::Deserialize;
 use tokio::sync::mpsc;
-use tokio::time::{Interval, MissedTickBehavior, interval};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::answers::{later, refused, rpc_error};
 use super::front::Endpoint;
@@ -32,7 +28,6 @@ use super::seat::Seat;
 use crate::audit::token;
 use crate::server::calls::Calls;
 use crate::server::message::{self, Fault, in_one_line};
-use crate::server::metrics::One;
 
 /// Messages that may wait for a reader; a client with more waiting is not reading.
 const WAITING: usize = 256;
@@ -68,10 +63,6 @@ impl Open {
         room.send(message);
         Ok(())
     }
-}
-
-fn event(message: &[u8]) -> Bytes {
-    [b"event: message\ndata: ", message, b"\n\n"].concat().into()
 }
 
 impl Streams {
@@ -110,17 +101,15 @@ async fn begin<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, r
     endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, calls });
     seat.begin(&endpoint.house);
     tokio::spawn(serve(handler, wire, Arc::clone(endpoint), id.clone(), seat));
-    let mut beat = interval(BEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    beat.reset();
-    let first = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n"));
-    let stream = EventStream { first: Some(first), outbox, beat, _gone: gone.drop_guard(), _counted: endpoint.metrics.streams.one() };
-    let mut response = Response::new(Body::new(stream));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    let first = Event::default().event("endpoint").data(format!("/messages?sessionId={id}"));
+    let answers = stream::unfold(outbox, |mut outbox| async { Some((outbox.recv().await?, outbox)) });
+    let kept = (gone.drop_guard(), endpoint.metrics.streams.one());
+    let events = stream::iter([first]).chain(answers).map(move |event| {
+        let _kept = &kept;
+        Ok::<_, Infallible>(event)
+    });
+    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(BEAT).text("here"));
+    Ok(([("x-accel-buffering", "no")], events).into_response())
 }
 
 async fn serve<S: ServerHandler + Send + 'static>(handler: S, wire: Wire, endpoint: Arc<Endpoint<S>>, id: String, seat: Arc<Seat>) {
@@ -191,7 +180,7 @@ async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &st
 /// rmcp's side of a stream.
 struct Wire {
     messages: mpsc::Receiver<ClientJsonRpcMessage>,
-    answers: mpsc::Sender<Bytes>,
+    answers: mpsc::Sender<Event>,
     calls: Arc<Calls>,
     gone: CancellationToken,
 }
@@ -204,9 +193,9 @@ impl Transport<RoleServer> for Wire {
         let gone = self.gone.clone();
         self.calls.give(&message);
         async move {
-            let message = in_one_line(serde_json::to_vec(&message)?);
+            let line = String::from_utf8(in_one_line(serde_json::to_vec(&message)?)).map_err(io::Error::other)?;
             tokio::select! {
-                sent = answers.send(event(&message)) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
+                sent = answers.send(Event::default().event("message").data(line)) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
                 () = gone.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
             }
         }
@@ -222,32 +211,5 @@ impl Transport<RoleServer> for Wire {
     async fn close(&mut self) -> io::Result<()> {
         self.gone.cancel();
         Ok(())
-    }
-}
-
-/// The body of `GET /sse`.
-struct EventStream {
-    first: Option<Bytes>,
-    outbox: mpsc::Receiver<Bytes>,
-    beat: Interval,
-    _gone: DropGuard,
-    _counted: One,
-}
-
-impl hyper::body::Body for EventStream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(Ok(Frame::data(first))));
-        }
-        if let Poll::Ready(event) = self.outbox.poll_recv(context) {
-            return Poll::Ready(event.map(|event| Ok(Frame::data(event))));
-        }
-        if self.beat.poll_tick(context).is_ready() {
-            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": here\n\n")))));
-        }
-        Poll::Pending
     }
 }
