@@ -52,6 +52,8 @@ pub(super) struct Handler {
     pub(super) seals: Seals,
     /// Cancelled as soon as nobody can answer a question any more.
     pub(super) eof: CancellationToken,
+    /// Cancelled when the session is to end: its calls end with it.
+    pub(super) leaving: CancellationToken,
     /// The session's place at the HTTP endpoint.
     pub(super) seat: Option<Arc<Seat>>,
     /// What operators watch of the HTTP endpoint.
@@ -214,16 +216,10 @@ impl ServerHandler for Handler {
         };
         let stop = cancel.clone();
         let mut answering = std::pin::pin!(calls::answer(&self.house, call, &asker, Stage { cancel, progress }, &place));
-        let left = async {
-            match &self.seat {
-                Some(seat) => seat.leaves().await,
-                None => std::future::pending().await,
-            }
-        };
         let answer = tokio::select! {
             biased;
             answer = &mut answering => answer,
-            () = left => {
+            () = self.leaving.cancelled() => {
                 stop.cancel();
                 answering.await
             }

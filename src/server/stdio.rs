@@ -36,6 +36,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         peer: Peer { principal: STDIO.to_owned(), session: session.clone(), profile: profile.clone() },
         seals: Seals::of(&house),
         eof: eof.clone(),
+        leaving: CancellationToken::new(),
         seat: None,
         metrics: None,
     };

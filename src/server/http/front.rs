@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Frame;
+use hyper::body::{Body as _, Frame};
 use rmcp::model::{ClientRequest, JsonRpcMessage};
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::{RoleServer, ServerHandler, Service};
@@ -107,14 +107,14 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
 
     /// The body of a request, whole, in time and within its bound.
     /// # Errors  413, 408, 400.
-    pub(super) async fn body(&self, parts: &Parts, body: Body) -> Result<bytes::Bytes, Response> {
+    pub(super) async fn body(&self, body: Body) -> Result<bytes::Bytes, Response> {
         let most = self.house.longest_message();
-        let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let too_large = || {
             self.metrics.refuse("size");
             last(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than the {most} bytes that are read; send less at once"))
         };
-        if declared.is_some_and(|declared| declared > most as u64) {
+        // Its declared length, where it has one.
+        if body.size_hint().lower() > most as u64 {
             return Err(too_large());
         }
         match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, most).collect()).await {
@@ -156,8 +156,11 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
 }
 
 /// The route of streamable HTTP.
-pub(super) async fn mcp<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
-    endpoint.answer(request).await.unwrap_or_else(|refusal| refusal)
+pub(super) async fn mcp<S: ServerHandler + Send + 'static>(
+    State(endpoint): State<Arc<Endpoint<S>>>,
+    request: Request,
+) -> Result<Response, Response> {
+    endpoint.answer(request).await
 }
 
 impl<S: ServerHandler + Send + 'static> Endpoint<S> {
@@ -174,10 +177,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         }
         let known = self.seat_of(&parts.headers, &caller)?;
         if parts.method != Method::POST {
-            let seat = match known {
-                Some(seat) => seat,
-                None => self.principal_seat(caller),
-            };
+            let seat = known.unwrap_or_else(|| self.principal_seat(caller));
             let ends = parts.method == Method::DELETE;
             let mut response = self.pass(seat, http::Request::from_parts(parts, Full::default()), None).await;
             if ends && response.status() == StatusCode::ACCEPTED {
@@ -190,10 +190,9 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         if !essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json")) {
             return Err(last(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json"));
         }
-        let body = self.body(&parts, body).await?;
-        let read =
-            message::read(&body).and_then(|message| message.ok_or_else(|| Fault::invalid(None, "the message has no form of the protocol")));
-        let message = read.map_err(|fault| rpc_error(&fault))?;
+        let body = self.body(body).await?;
+        let no_form = || Fault::invalid(None, "the message has no form of the protocol");
+        let message = message::read(&body).and_then(|message| message.ok_or_else(no_form)).map_err(|fault| rpc_error(&fault))?;
         let (mut id, mut is_initialize, mut text) = (None, false, body);
         match &message {
             JsonRpcMessage::Request(request) => {
@@ -227,8 +226,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     fn seat_of(&self, headers: &HeaderMap, caller: &Identity) -> Result<Option<Arc<Seat>>, Response> {
         let Some(id) = headers.get(SESSION) else { return Ok(None) };
         let seat = id.to_str().ok().and_then(|id| self.sessions.seat(id));
-        let own = |seat: &Arc<Seat>| seat.peer().principal == caller.principal && seat.peer().profile.as_deref() == Some(&caller.profile);
-        match seat.filter(own) {
+        match seat.filter(|seat| seat.is_of(caller)) {
             Some(seat) => {
                 seat.touch();
                 Ok(Some(seat))

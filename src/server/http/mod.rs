@@ -72,6 +72,7 @@ pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
             peer: seat.peer().clone(),
             seals: seals.clone(),
             eof: gone.clone(),
+            leaving: seat.leaving().clone(),
             seat: Some(seat),
             metrics: Some(Arc::clone(&metrics)),
         }

@@ -38,19 +38,19 @@ pub(super) async fn ready<S: ServerHandler + Send + 'static>(State(endpoint): St
 }
 
 /// The numbers: open on this machine, with the token of `[http] metrics_token_sha256` from elsewhere.
-pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
+pub(super) async fn metrics<S: ServerHandler + Send + 'static>(
+    State(endpoint): State<Arc<Endpoint<S>>>,
+    request: Request,
+) -> Result<Response, Response> {
     let (request, _) = request.into_parts();
     let http = endpoint.manifest().http.clone();
-    let host = match endpoint.check_place(&http, &request) {
-        Ok(host) => host,
-        Err(refusal) => return refusal,
-    };
+    let host = endpoint.check_place(&http, &request)?;
     let may = match &http.metrics_token {
         Some(digest) => brings(&request.headers, digest),
         None => endpoint.place.is_for_here(&host, &request.headers),
     };
     if !may {
-        return challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host));
+        return Err(challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host)));
     }
     let (house, log) = (&endpoint.house, endpoint.house.log());
     let pool = house.sandbox().python_pool().into_iter();
@@ -66,7 +66,7 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
     ] {
         now.insert((name, String::new()), value);
     }
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], endpoint.metrics.text(now)).into_response()
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], endpoint.metrics.text(now)).into_response())
 }
 
 /// Questions that wait for an operator, of every server on the state folder. They are files: a thread for such work reads them.
@@ -83,13 +83,13 @@ async fn waiting_for_operators(house: &Arc<House>) -> usize {
 }
 
 /// Who issues tokens for this server (RFC 9728 section 2).
-pub(super) async fn metadata<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
+pub(super) async fn metadata<S: ServerHandler + Send + 'static>(
+    State(endpoint): State<Arc<Endpoint<S>>>,
+    request: Request,
+) -> Result<Response, Response> {
     let (request, _) = request.into_parts();
     let manifest = endpoint.manifest();
-    let host = match endpoint.check_place(&manifest.http, &request) {
-        Ok(host) => host,
-        Err(refusal) => return refusal,
-    };
+    let host = endpoint.check_place(&manifest.http, &request)?;
     let mut issuers: Vec<&str> = manifest.clients.oauth.iter().map(|rule| rule.issuer.as_str()).collect();
     issuers.sort_unstable();
     issuers.dedup();
@@ -105,5 +105,5 @@ pub(super) async fn metadata<S: ServerHandler + Send + 'static>(State(endpoint):
     if let (false, Some(members)) = (issuers.is_empty(), metadata.as_object_mut()) {
         members.insert("authorization_servers".to_owned(), json!(issuers));
     }
-    json_answer(StatusCode::OK, metadata)
+    Ok(json_answer(StatusCode::OK, metadata))
 }

@@ -9,6 +9,7 @@ use rmcp::model::RequestId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::identity::Identity;
 use crate::house::House;
 use crate::server::handler::Peer;
 
@@ -50,6 +51,11 @@ impl Seat {
         &self.peer
     }
 
+    /// Whether a caller sits here, under the profile of now.
+    pub(super) fn is_of(&self, caller: &Identity) -> bool {
+        self.peer.principal == caller.principal && self.peer.profile.as_deref() == Some(&caller.profile)
+    }
+
     /// Whether nothing was under way here for at least `idle`.
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let used = Duration::from_millis(self.used.load(Ordering::Acquire));
@@ -74,9 +80,9 @@ impl Seat {
         is_free.then(|| Arc::new(TakenId { seat: Arc::clone(self), id: id.clone() }))
     }
 
-    /// Until the session is to end.
-    pub(in crate::server) async fn leaves(&self) {
-        self.leaving.cancelled().await;
+    /// Cancelled when the session is to end.
+    pub(in crate::server) fn leaving(&self) -> &CancellationToken {
+        &self.leaving
     }
 
     /// Ends the calls under way here, and waits until each has written its end.

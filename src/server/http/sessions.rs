@@ -117,11 +117,7 @@ impl Sessions {
         for id in idle_ones {
             self.end(&id).await;
         }
-        let gone: Vec<Arc<Seat>> = {
-            let mut principals = self.principals();
-            let names: Vec<String> = principals.iter().filter(|(_, seat)| seat.is_idle(idle)).map(|(name, _)| name.clone()).collect();
-            names.iter().filter_map(|name| principals.remove(name)).collect()
-        };
+        let gone = self.principals().extract_if(|_, seat| seat.is_idle(idle)).map(|(_, seat)| seat).collect();
         self.wipe(gone).await;
     }
 
@@ -129,7 +125,7 @@ impl Sessions {
     pub(super) async fn end_all(&self) {
         let ids: Vec<SessionId> = self.open().keys().cloned().collect();
         futures::future::join_all(ids.iter().map(|id| self.end(id))).await;
-        let gone: Vec<Arc<Seat>> = self.principals().drain().map(|(_, seat)| seat).collect();
+        let gone = self.principals().drain().map(|(_, seat)| seat).collect();
         self.wipe(gone).await;
     }
 

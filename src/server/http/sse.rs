@@ -8,18 +8,16 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, StreamExt as _};
 use http::StatusCode;
-use http::request::Parts;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{later, refused, rpc_error};
@@ -27,7 +25,7 @@ use super::front::Endpoint;
 use super::seat::Seat;
 use crate::audit::token;
 use crate::server::calls::Calls;
-use crate::server::message::{self, Fault, in_one_line};
+use crate::server::message::{self, in_one_line};
 
 /// Messages that may wait for a reader; a client with more waiting is not reading.
 const WAITING: usize = 256;
@@ -47,24 +45,6 @@ struct Open {
     calls: Arc<Calls>,
 }
 
-impl Open {
-    /// Passes a message on.
-    fn take(&self, message: ClientJsonRpcMessage) -> Result<(), Fault> {
-        let id = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
-        // Before the request is known to be under way: one that finds no room must not stay so.
-        let room = self.inbox.try_reserve().map_err(|_| match &id {
-            Some(id) => Fault::busy(id, "too many messages wait in this session"),
-            None => Fault::invalid(None, "too many messages wait in this session"),
-        })?;
-        self.calls.take(&message, WAITING)?;
-        room.send(message);
-        Ok(())
-    }
-}
-
 impl Streams {
     fn open(&self) -> MutexGuard<'_, HashMap<String, Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,13 +62,12 @@ impl Streams {
 }
 
 /// `GET /sse`: opens a session and its stream. The end of the stream is the end of the session.
-pub(super) async fn open<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
-    begin(&endpoint, &request.into_parts().0).await.unwrap_or_else(|refusal| refusal)
-}
-
-async fn begin<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, request: &Parts) -> Result<Response, Response> {
+pub(super) async fn open<S: ServerHandler + Send + 'static>(
+    State(endpoint): State<Arc<Endpoint<S>>>,
+    request: Request,
+) -> Result<Response, Response> {
     let manifest = endpoint.manifest();
-    let caller = endpoint.admit(&manifest, request).await?;
+    let caller = endpoint.admit(&manifest, &request.into_parts().0).await?;
     let seat = endpoint.new_seat(&manifest.http, caller)?;
     let id = token(16).map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "there are no random bytes"))?;
     let (inbox, messages) = mpsc::channel(WAITING);
@@ -100,7 +79,7 @@ async fn begin<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, r
     let handler = (endpoint.make)(Arc::clone(&seat));
     endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, calls });
     seat.begin(&endpoint.house);
-    tokio::spawn(serve(handler, wire, Arc::clone(endpoint), id.clone(), seat));
+    tokio::spawn(serve(handler, wire, Arc::clone(&endpoint), id.clone(), seat));
     let first = Event::default().event("endpoint").data(format!("/messages?sessionId={id}"));
     let answers = stream::unfold(outbox, |mut outbox| async { Some((outbox.recv().await?, outbox)) });
     let kept = (gone.drop_guard(), endpoint.metrics.streams.one());
@@ -146,35 +125,24 @@ pub(super) async fn post<S: ServerHandler + Send + 'static>(
     State(endpoint): State<Arc<Endpoint<S>>>,
     Query(named): Query<Named>,
     request: Request,
-) -> Response {
-    take(&endpoint, &named.session, request).await.unwrap_or_else(|refusal| refusal)
-}
-
-async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &str, request: Request) -> Result<Response, Response> {
-    let manifest = endpoint.manifest();
+) -> Result<Response, Response> {
     let (parts, body) = request.into_parts();
-    let caller = endpoint.admit(&manifest, &parts).await?;
-    let found = endpoint.streams.open().get(id).cloned();
-    let own = |open: &Open| {
-        let peer = open.seat.peer();
-        peer.principal == caller.principal && peer.profile.as_deref() == Some(&caller.profile)
-    };
-    let Some(open) = found.filter(own) else {
-        return Err(refused(StatusCode::NOT_FOUND, "there is no such session; open a stream at /sse"));
-    };
-    let text = endpoint.body(&parts, body).await?;
-    if open.inbox.is_closed() {
-        return Err(refused(StatusCode::NOT_FOUND, "the session has ended; open a stream at /sse"));
+    let caller = endpoint.admit(&endpoint.manifest(), &parts).await?;
+    let found = endpoint.streams.open().get(&named.session).cloned();
+    let gone = || refused(StatusCode::NOT_FOUND, "there is no such session; open a stream at /sse");
+    let open = found.filter(|open| open.seat.is_of(&caller)).ok_or_else(gone)?;
+    let text = endpoint.body(body).await?;
+    if let Some(message) = message::read(&text).map_err(|fault| rpc_error(&fault))? {
+        // Before the request is known to be under way: one that finds no room must not stay so.
+        let room = open.inbox.try_reserve().map_err(|fault| match fault {
+            TrySendError::Closed(()) => gone(),
+            TrySendError::Full(()) => later(StatusCode::TOO_MANY_REQUESTS, "too many messages wait in this session", 1),
+        })?;
+        open.calls.take(&message, WAITING).map_err(|fault| rpc_error(&fault))?;
+        room.send(message);
     }
-    if open.inbox.capacity() == 0 {
-        return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many messages wait in this session", 1));
-    }
-    let taken = message::read(&text).and_then(|message| message.map_or(Ok(()), |message| open.take(message)));
-    taken.map_err(|fault| rpc_error(&fault))?;
     open.seat.touch();
-    let mut response = Response::new(Body::from("Accepted"));
-    *response.status_mut() = StatusCode::ACCEPTED;
-    Ok(response)
+    Ok((StatusCode::ACCEPTED, "Accepted").into_response())
 }
 
 /// rmcp's side of a stream.
