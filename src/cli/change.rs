@@ -65,24 +65,24 @@ pub(super) fn lift(manifest: &mut Manifest, profile: &str, tool: &str, decided: 
         }
         Code::RateLimited => {
             let tools = manifest.tools.get_mut(tool);
-            let bounds = if rule.starts_with("tools.") {
-                &mut tools?.bounds
+            let rates = if rule.starts_with("tools.") {
+                &mut tools?.bounds.rates
             } else if rule.starts_with("profiles.") {
-                &mut manifest.profiles.get_mut(profile)?.bounds
+                &mut manifest.profiles.get_mut(profile)?.bounds.rates
             } else {
                 manifest.limits.default_rate = u64::MAX;
-                &mut manifest.limits.bounds
+                &mut manifest.limits.rates
             };
             if rule.ends_with("hour") {
-                bounds.rate_per_hour = Some(u64::MAX);
+                rates.per_hour = Some(u64::MAX);
             } else {
-                bounds.rate_per_minute = Some(u64::MAX);
+                rates.per_minute = Some(u64::MAX);
             }
             change(rule, "raise it, or wait".to_owned())
         }
         Code::LevelDenied => {
             let level = verdict.level?;
-            let every = manifest.approvals.modes.iter_mut().take(usize::from(u8::from(level)) + 1);
+            let every = manifest.approvals.modes_mut().into_iter().take(usize::from(u8::from(level)) + 1);
             every.filter(|mode| **mode == Mode::Deny).for_each(|mode| *mode = Mode::Every);
             change(rule, "write \"every\" (or \"operator\")".to_owned())
         }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::simulate::decide_request;
 use crate::manifest::{Fault, Manifest};
+use crate::model::Level;
 use crate::tool::Tool;
 
 /// Judges the manifest's own tests in the worlds they describe; gives a fault for each that does not hold.
@@ -15,29 +16,27 @@ pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fau
         return Vec::new();
     }
     let manifest = Arc::new(manifest.clone());
-    let empty = Map::new();
     let mut failed = Vec::new();
     for (index, test) in manifest.tests.iter().enumerate() {
         let request = Map::from_iter([
             ("profile".to_owned(), Value::String(test.profile.clone())),
-            ("tool".to_owned(), Value::String(test.tool.clone())),
-            ("args".to_owned(), Value::Object(test.args.clone())),
+            ("tool".to_owned(), Value::String(test.call.tool.clone())),
+            ("args".to_owned(), Value::Object(test.call.args.clone())),
         ]);
-        let state = test.state.as_ref().and_then(Value::as_object).unwrap_or(&empty);
-        let decided = decide_request(tools, &manifest, &request, state, None);
+        let decided = decide_request(tools, &manifest, &request, &test.state, None);
         let is_planned = decided.is_planned();
         let verdict = decided.verdict;
-        let level = verdict.level.map(|level| u64::from(u8::from(level)));
-        let as_expected = test.expect == verdict.decision.as_str()
+        let level = verdict.level;
+        let as_expected = test.expect == verdict.decision
             && test.reason.as_deref().is_none_or(|reason| reason == verdict.code.as_str())
             && test.level.is_none_or(|wanted| level == Some(wanted));
-        let name = test.name.clone().unwrap_or_else(|| format!("{} {}", test.tool, Value::Object(test.args.clone())));
+        let name = test.name.clone().unwrap_or_else(|| format!("{} {}", test.call.tool, Value::Object(test.call.args.clone())));
         if !as_expected {
-            let shown = |decision: &str, code: Option<&str>, level: Option<u64>| {
+            let shown = |decision: &str, code: Option<&str>, level: Option<Level>| {
                 let code = code.map(|code| format!(" {code}")).unwrap_or_default();
-                format!("{decision}{code}{}", level.map(|level| format!(" at level {level}")).unwrap_or_default())
+                format!("{decision}{code}{}", level.map(|level| format!(" at level {}", u8::from(level))).unwrap_or_default())
             };
-            let expected = shown(&test.expect, test.reason.as_deref(), test.level);
+            let expected = shown(test.expect.as_str(), test.reason.as_deref(), test.level);
             let found = shown(verdict.decision.as_str(), Some(verdict.code.as_str()), level.filter(|_| test.level.is_some()));
             let what = format!("({name}): expected {expected}, found {found}: {}", verdict.message);
             failed.push(manifest.fault(&format!("test[{index}].expect"), what));

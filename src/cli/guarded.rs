@@ -9,8 +9,7 @@ use std::sync::OnceLock;
 
 use super::setup::manifest_path;
 use super::{environment, trust};
-use crate::manifest::{Manifest, Place, ReviewBy, RootMode};
-use crate::policy::secret::SecretSource;
+use crate::manifest::{Manifest, Place, RootMode};
 
 /// Files that the command line names, beside those of the manifest.
 static NAMED: OnceLock<Vec<PathBuf>> = OnceLock::new();
@@ -49,10 +48,7 @@ pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> 
 
 /// The files that hold secrets of the manifest.
 fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
-    let files = manifest.network.secrets.values().filter_map(|secret| match &secret.source {
-        SecretSource::File(path) => Some(path),
-        SecretSource::Env(_) => None,
-    });
+    let files = manifest.network.secrets.values().filter_map(|secret| secret.file.as_ref());
     files.flat_map(|path| name_and_target(path))
 }
 
@@ -64,10 +60,7 @@ fn key_files(manifest: &Manifest, folder: &Path) -> impl Iterator<Item = PathBuf
 
 /// Each word of a reviewer's command that names a file: the program, or what it interprets.
 fn reviewer_files(manifest: &Manifest, folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let commands = manifest.review.reviewers.iter().filter_map(|reviewer| match &reviewer.by {
-        ReviewBy::Command(command) => Some(command),
-        ReviewBy::ClientModel => None,
-    });
+    let commands = manifest.review.reviewers.iter().map(|reviewer| &reviewer.command);
     let here = std::env::current_dir().unwrap_or_default();
     let places = commands.flatten().flat_map(move |word| [folder.join(word), here.join(word)]);
     places.filter(|path| path.is_file()).flat_map(|path| name_and_target(&path))

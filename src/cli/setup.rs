@@ -13,7 +13,7 @@ use super::{check, environment, rule_files, trust};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
-use crate::manifest::{self, Fault, Manifest, Place};
+use crate::manifest::{self, Fault, Manifest, Place, StateFolder};
 use crate::sandbox::files::{self, Roots, Where};
 use crate::sandbox::web::{self, Egress};
 use crate::sandbox::{Sandbox, programs};
@@ -143,7 +143,7 @@ pub(super) fn named_state() -> Option<&'static Path> {
 /// The state folder: of the command line, the manifest, the environment, or the user.
 /// # Errors  When there is no place for it.
 pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, Unbuilt> {
-    match manifest.state_dir.as_deref().filter(|dir| !dir.is_empty() && NAMED_STATE.get().is_none()) {
+    match manifest.state.dir.as_deref().filter(|dir| !dir.is_empty() && NAMED_STATE.get().is_none()) {
         Some(dir) => Ok(file.and_then(Path::parent).unwrap_or(Path::new(".")).join(dir)),
         None => own_state(),
     }
@@ -178,7 +178,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
         own_state()
     };
     match find(&choice) {
-        Ok(found) if found.manifest.state_dir.is_some() && trust::demanded(&found).is_err() => {
+        Ok(found) if found.manifest.state.dir.is_some() && trust::demanded(&found).is_err() => {
             untrusted(found.file.as_deref().unwrap_or(Path::new("")))
         }
         Ok(found) => state_path(&found.manifest, found.file.as_deref()),
@@ -193,7 +193,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
             }
             let table: toml::Table = text.parse().unwrap_or_default();
             let dir = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str).map(str::to_owned);
-            state_path(&Manifest { state_dir: dir, ..Manifest::builtin() }, file.as_deref())
+            state_path(&Manifest { state: StateFolder { dir }, ..Manifest::builtin() }, file.as_deref())
         }
     }
 }
@@ -230,7 +230,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         backend: manifest.python.backend.clone(),
         container: programs::container_settings(&manifest.python),
         preload: manifest.python.preload.clone(),
-        sessions: programs::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
+        sessions: programs::SessionBounds { max: manifest.python.sessions.max as usize, idle: manifest.python.sessions.idle },
         state: Some(Arc::clone(&state)),
         ..programs::Settings::default()
     };
@@ -263,7 +263,7 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<file
         return Err(Unbuilt::Manifest { file, faults });
     }
     let places = places(found)?;
-    let state = examined(&found.manifest, state, &places).map_err(|what| match &found.manifest.state_dir {
+    let state = examined(&found.manifest, state, &places).map_err(|what| match &found.manifest.state.dir {
         Some(_) => Unbuilt::Manifest { file, faults: vec![found.manifest.fault("state.dir", what)] },
         None => Unbuilt::Choice(what),
     })?;

@@ -155,8 +155,8 @@ const MOST: u64 = 64 << 20;
 /// A text longer than every limit of the manifest is judged as any longer one.
 fn longest(manifest: &Manifest) -> u64 {
     let lengths = manifest.tools.values().flat_map(|tool| tool.arguments.values()).map(|rule| match rule {
-        ArgumentRule::Length { min, max } => max.or(*min).unwrap_or(0),
-        ArgumentRule::Listed(_) | ArgumentRule::Range { .. } => 0,
+        ArgumentRule::Bounded(bounds) => bounds.max_length.or(bounds.min_length).unwrap_or(0),
+        ArgumentRule::Listed(_) => 0,
     });
     lengths.chain([manifest.files.max_file_size.0, 8 * 1024]).max().unwrap_or(MOST).saturating_add(1).min(MOST)
 }

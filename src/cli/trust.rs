@@ -17,7 +17,7 @@ use super::run::{End, Fault};
 use super::setup::{self, Found, Unbuilt};
 use crate::filter::escape_line;
 use crate::gate::hex;
-use crate::manifest::{Approvals, Check, Manifest, Place, ReviewBy, RootMode};
+use crate::manifest::{Approvals, Check, Manifest, Place, RootMode};
 use crate::model::Level;
 use crate::policy::effect::meaning;
 
@@ -191,13 +191,14 @@ fn grants(manifest: &Manifest) -> Vec<String> {
     if !manifest.filters.hides_secrets() {
         lines.push("filters: secrets in files, pages and output are shown".to_owned());
     }
-    if let Some(dir) = &manifest.state_dir {
+    if let Some(dir) = &manifest.state.dir {
         lines.push(format!("state: the log, the grants and the emergency stop are kept in {dir}"));
     }
     for reviewer in &manifest.review.reviewers {
-        lines.push(match &reviewer.by {
-            ReviewBy::Command(command) => format!("review: the program {} is started and sees calls", command.join(" ")),
-            ReviewBy::ClientModel => "review: the client's own model sees calls".to_owned(),
+        lines.push(if reviewer.client_model {
+            "review: the client's own model sees calls".to_owned()
+        } else {
+            format!("review: the program {} is started and sees calls", reviewer.command.join(" "))
         });
     }
     lines

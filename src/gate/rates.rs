@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::admit::moment;
 use super::counts::{Ask, BUDGETS, Counts, Standing, Window};
-use crate::manifest::{Bounds, Manifest};
+use crate::manifest::{Manifest, Rates};
 use crate::model::{Bytes, Code, EditFiles, Refusal, ToolCall};
 use crate::policy::network::NetworkRules;
 use crate::policy::request::size;
@@ -26,9 +26,9 @@ pub(super) const HOUR: Millis = 3_600_000;
 
 /// The windows that hold for a profile's calls: the contract's default where nobody says anything.
 pub(super) fn windows_of_profile(manifest: &Manifest, profile: Option<&str>) -> Vec<Window> {
-    let own = profile.and_then(|name| manifest.profiles.get(name)).map(|profile| &profile.bounds);
-    let written = [Some(&manifest.limits.bounds), own];
-    let silent = written.iter().flatten().all(|bounds| bounds.rate_per_minute.is_none());
+    let own = profile.and_then(|name| manifest.profiles.get(name)).map(|profile| &profile.bounds.rates);
+    let written = [Some(&manifest.limits.rates), own];
+    let silent = written.iter().flatten().all(|rates| rates.per_minute.is_none());
     let mut windows: Vec<Window> = written.into_iter().flatten().flat_map(windows).collect();
     if silent {
         windows.push(Window { most: manifest.limits.default_rate, span: MINUTE });
@@ -38,12 +38,12 @@ pub(super) fn windows_of_profile(manifest: &Manifest, profile: Option<&str>) -> 
 
 /// The windows that hold for one tool.
 pub(super) fn windows_of_tool(manifest: &Manifest, tool: &str) -> Vec<Window> {
-    manifest.tools.get(tool).into_iter().flat_map(|rules| windows(&rules.bounds)).collect()
+    manifest.tools.get(tool).into_iter().flat_map(|rules| windows(&rules.bounds.rates)).collect()
 }
 
-fn windows(bounds: &Bounds) -> impl Iterator<Item = Window> {
-    let minute = bounds.rate_per_minute.map(|most| Window { most, span: MINUTE });
-    minute.into_iter().chain(bounds.rate_per_hour.map(|most| Window { most, span: HOUR }))
+fn windows(rates: &Rates) -> impl Iterator<Item = Window> {
+    let minute = rates.per_minute.map(|most| Window { most, span: MINUTE });
+    minute.into_iter().chain(rates.per_hour.map(|most| Window { most, span: HOUR }))
 }
 
 /// What a call asks of its principal's budgets. What its arguments tell is exact; what only the doing tells is reserved up to the most it
@@ -88,12 +88,11 @@ pub(super) fn upload(manifest: &Manifest, profile: &str) -> Bytes {
 /// The budgets of a profile: the smaller of its own and everybody's.
 fn budget(manifest: &Manifest, profile: Option<&str>) -> [u64; BUDGETS] {
     let limits = &manifest.limits;
-    let none = Bounds::default();
-    let own = profile.and_then(|name| manifest.profiles.get(name)).map_or(&none, |profile| &profile.bounds);
+    let own = profile.and_then(|name| manifest.profiles.get(name));
     [
         profile.map_or(limits.write_per_hour, |profile| write_per_hour(manifest, profile)).0,
-        own.egress_per_hour.map_or(limits.egress_per_hour, |own| own.min(limits.egress_per_hour)).0,
-        millis(own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour))),
+        own.and_then(|own| own.egress_per_hour).map_or(limits.egress_per_hour, |own| own.min(limits.egress_per_hour)).0,
+        millis(own.and_then(|own| own.cpu_per_hour).map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour))),
     ]
 }
 

@@ -8,7 +8,7 @@ use super::asker::Asker;
 use super::door::Door;
 use super::settle::Case;
 use crate::audit::{Entry, Event};
-use crate::manifest::{ReviewBy, Reviewer};
+use crate::manifest::Reviewer;
 use crate::model::{Action, Level};
 use crate::policy::Review;
 
@@ -82,12 +82,11 @@ impl Door {
 }
 
 async fn one(reviewer: &Reviewer, input: &str, reviewers: &dyn Reviewers, asker: &dyn Asker) -> (Review, String) {
-    let said = match &reviewer.by {
-        ReviewBy::Command(command) => reviewers.run(reviewer, command, input).await,
-        ReviewBy::ClientModel => match asker.sample(INSTRUCTIONS, input, reviewer.timeout).await {
-            Some(text) => Ok(text),
-            None => Err("the client's model could not be asked, or did not answer in time".to_owned()),
-        },
+    let said = if reviewer.client_model {
+        let answer = asker.sample(INSTRUCTIONS, input, reviewer.timeout).await;
+        answer.ok_or_else(|| "the client's model could not be asked, or did not answer in time".to_owned())
+    } else {
+        reviewers.run(reviewer, &reviewer.command, input).await
     };
     match said {
         Ok(text) => read(&text),

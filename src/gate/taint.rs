@@ -86,7 +86,7 @@ impl Door {
     /// redirect as well as in a link.
     pub(super) fn hosts(&self, case: &Case<'_>) -> Option<Arc<[String]>> {
         let (untrusted, mut contacted) = self.intake(&case.call.caller.session);
-        let asks = untrusted && self.manifest.approvals.raise_after_untrusted;
+        let asks = untrusted && self.manifest.approvals.after_untrusted == crate::manifest::AfterUntrusted::Raise;
         if !asks || policy::mode(case.capability, Level::Change) == Mode::None {
             return None;
         }

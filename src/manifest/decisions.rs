@@ -1,14 +1,20 @@
-//! The sections of `tools.toml` on deciding and recording, typed. Every default is the contract's.
+//! The sections of `tools.toml` on deciding and recording. Every default is the contract's.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Bounds, Remember};
-use crate::model::{Bytes, Level};
+use super::read::Reader;
+use super::{Profile, Rates, Remember, Root};
+use crate::model::{Bytes, Code, Inside, Level, nearest};
+use crate::policy::Decision;
 
 /// Who decides on a call of a level. A later one is stricter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Nobody: it is allowed.
     None,
@@ -36,7 +42,8 @@ impl Mode {
 }
 
 /// What happens when the client cannot ask a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum NoClientChannel {
     /// The call is denied.
     #[default]
@@ -45,60 +52,105 @@ pub enum NoClientChannel {
     Operator,
 }
 
-/// `[approvals]`
-#[derive(Debug, Clone)]
+/// What untrusted content does to later calls of its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AfterUntrusted {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Calls of level 2 and above rise one level.
+    Raise,
+}
+
+/// Who decides on each level. A level takes the strictest mode of its own and all lower ones: [`Approvals::mode`].
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Approvals {
-    /// The mode of each level. A level takes the strictest of its own and all lower ones: [`Approvals::mode`].
-    pub modes: [Mode; 5],
-    /// How long a yes lasts.
+    /// Reads, GET.
+    pub level_0: Mode,
+    /// Creates something new.
+    pub level_1: Mode,
+    /// Changes what exists.
+    pub level_2: Mode,
+    /// Deletes, sends, POST.
+    pub level_3: Mode,
+    /// Changes the system.
+    pub level_4: Mode,
+    /// How long a yes lasts: `session` (same tool and target) or `off`.
     pub remember: Remember,
-    /// How long an answer is waited for.
+    /// How long an answer is waited for, e.g. `50s`; no answer is a no.
     pub timeout: Duration,
-    /// What happens when the client cannot ask.
+    /// When the client cannot ask: `deny` (default), or `operator`: the call waits in the operator's queue.
     pub no_client_channel: NoClientChannel,
     /// Tools that need two different operators.
     pub two_persons: Vec<String>,
-    /// Whether calls of level 2 and above rise one level once the session has read untrusted content.
-    pub raise_after_untrusted: bool,
+    /// `raise`: once a session has read untrusted content, calls of level 2 and above rise one level.
+    pub after_untrusted: AfterUntrusted,
 }
 
 impl Approvals {
+    /// The mode that is written for each level.
+    pub const fn modes(&self) -> [Mode; 5] {
+        [self.level_0, self.level_1, self.level_2, self.level_3, self.level_4]
+    }
+
+    /// The same, to be changed.
+    pub const fn modes_mut(&mut self) -> [&mut Mode; 5] {
+        [&mut self.level_0, &mut self.level_1, &mut self.level_2, &mut self.level_3, &mut self.level_4]
+    }
+
     /// The mode of a level: the strictest of its own and all lower ones, so that a higher level is never laxer.
     pub fn mode(&self, level: Level) -> Mode {
-        self.modes.iter().take(usize::from(u8::from(level)) + 1).copied().max().unwrap_or(Mode::Deny)
+        self.modes().into_iter().take(usize::from(u8::from(level)) + 1).max().unwrap_or(Mode::Deny)
     }
 }
 
 impl Default for Approvals {
     fn default() -> Self {
         Self {
-            modes: [Mode::None, Mode::None, Mode::First, Mode::Every, Mode::Operator],
+            level_0: Mode::None,
+            level_1: Mode::None,
+            level_2: Mode::First,
+            level_3: Mode::Every,
+            level_4: Mode::Operator,
             remember: Remember::Session,
             timeout: Duration::from_secs(50),
             no_client_channel: NoClientChannel::Deny,
             two_persons: Vec::new(),
-            raise_after_untrusted: false,
+            after_untrusted: AfterUntrusted::Off,
         }
     }
 }
 
-/// When a session that only runs into walls is suspended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Suspends a session that only runs into walls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Breaker {
-    /// This many denials …
+    /// This many denials; a large number is no breaker.
+    #[schemars(range(min = 1))]
     pub denials: u64,
-    /// … within this time.
+    /// Within this time, e.g. `1m`.
     pub within: Duration,
 }
 
-/// `[limits]`
-#[derive(Debug, Clone)]
+impl Default for Breaker {
+    fn default() -> Self {
+        Self { denials: 10, within: Duration::from_mins(1) }
+    }
+}
+
+/// Limits of every session.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Limits {
     /// Calls in any 60 seconds, where neither `[limits]` nor the profile says otherwise.
+    #[serde(skip)]
     pub default_rate: u64,
-    /// What was written in `[limits]`, for every session.
-    pub bounds: Bounds,
-    /// Longest run time of a call.
+    /// Calls of a session.
+    #[serde(flatten)]
+    pub rates: Rates,
+    /// Longest run time of a call, e.g. `10s`; waiting for a person is not counted.
     pub timeout: Duration,
     /// Calls under way at one time.
     pub concurrent_calls: u64,
@@ -108,7 +160,7 @@ pub struct Limits {
     pub egress_per_hour: Bytes,
     /// Processor time in any hour.
     pub cpu_per_hour: Duration,
-    /// When a session is suspended.
+    /// Suspends a session that only runs into walls.
     pub breaker: Breaker,
 }
 
@@ -116,52 +168,65 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             default_rate: 10,
-            bounds: Bounds::default(),
+            rates: Rates::default(),
             timeout: Duration::from_secs(10),
             concurrent_calls: 4,
             write_per_hour: Bytes::mib(50),
             egress_per_hour: Bytes::mib(20),
             cpu_per_hour: Duration::from_mins(10),
-            breaker: Breaker { denials: 10, within: Duration::from_mins(1) },
+            breaker: Breaker::default(),
         }
     }
 }
 
-/// Who a reviewer is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReviewBy {
-    /// A program and its arguments; it reads the action as JSON and answers `allow`, `deny` or `ask`.
-    Command(Vec<String>),
-    /// The client's own model, where the client offers it (sampling, before 2026-07-28).
-    ClientModel,
-}
-
-/// One reviewer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A reviewer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Reviewer {
-    /// Who it is.
-    pub by: ReviewBy,
-    /// How long it is waited for.
+    /// A program and its arguments: the action as JSON in, `allow`, `deny` or `ask` out. It runs in a jail without network.
+    pub command: Vec<String>,
+    /// Instead of a program: the client's own model, where the client offers it (sampling, before 2026-07-28).
+    pub client_model: bool,
+    /// How long it is waited for, e.g. `10s`.
     pub timeout: Duration,
 }
 
-/// `[review]`: can only make a verdict stricter.
-#[derive(Debug, Clone)]
+impl Default for Reviewer {
+    fn default() -> Self {
+        Self { command: Vec::new(), client_model: false, timeout: Duration::from_secs(10) }
+    }
+}
+
+/// How verdicts of reviewers are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReviewRule {
+    /// One deny denies; an error or doubt asks a person.
+    #[default]
+    AnyDeny,
+}
+
+/// Reviewers, who can only make a verdict stricter.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct ReviewRules {
     /// Calls of this level and above are shown to the reviewers.
     pub from_level: Level,
     /// Who is asked.
     pub reviewers: Vec<Reviewer>,
+    /// `any-deny`: one deny denies; an error or doubt asks a person.
+    pub rule: ReviewRule,
 }
 
 impl Default for ReviewRules {
     fn default() -> Self {
-        Self { from_level: Level::Destroy, reviewers: Vec::new() }
+        Self { from_level: Level::Destroy, reviewers: Vec::new(), rule: ReviewRule::AnyDeny }
     }
 }
 
 /// What is on disk before a call acts. Whatever the mode, every record is handed to the kernel first, so it survives the death of the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// A call that can change or send anything beyond its session's scratch is on disk before it acts, others within 50 ms.
     #[default]
@@ -172,51 +237,176 @@ pub enum Durability {
     Relaxed,
 }
 
-/// `[audit]`
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The record of every call.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct AuditRules {
-    /// What is on disk before a call acts.
+    /// What is on disk before a call acts: `effects` (default), `every` or `relaxed`.
     pub durability: Durability,
-    /// A file of the log is closed and a new one begun at this size.
+    /// A new file at this size, e.g. `64 MiB`.
     pub rotate: Bytes,
-    /// Closed files whose last record is older are removed.
+    /// Older closed files are removed, e.g. `400d`.
     pub keep: Duration,
-    /// Names of arguments stored as length and SHA-256; compared without case.
+    /// Arguments stored as length and digest; `ARGUMENT.NAME` for what lies inside one, e.g. `edits.new_text`. Compared without case.
     pub hash_args: Vec<String>,
-    /// Names of arguments stored as a keyed hash; a name matches when one of its words does (`access_token` matches `token`).
+    /// Arguments stored as a keyed hash; `ARGUMENT.NAME` for what lies inside one, e.g. `headers.cookie` or `url.session`. A name matches when one of
+    /// its words does (`access_token` matches `token`).
     pub redact: Vec<String>,
 }
 
 impl Default for AuditRules {
     fn default() -> Self {
-        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
         Self {
             durability: Durability::Effects,
             rotate: Bytes::mib(64),
             keep: Duration::from_hours(400 * 24),
-            hash_args: texts(&["content", "code", "body"]),
-            redact: texts(&["password", "token", "authorization"]),
+            hash_args: ["content", "code", "body"].map(str::to_owned).into(),
+            redact: ["password", "token", "authorization"].map(str::to_owned).into(),
         }
     }
 }
 
-/// One `[[test]]`: a call and what must become of it.
-#[derive(Debug, Clone)]
+/// Where the server keeps what is its own.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StateFolder {
+    /// A folder; empty: `$TOOLGATE_STATE_DIR`, else `$XDG_STATE_HOME/toolgate`.
+    #[schemars(extend("format" = "text or none"))]
+    pub dir: Option<String>,
+}
+
+/// A call and what must become of it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Test {
     /// What the test is about.
     pub name: Option<String>,
     /// The caller's profile.
     pub profile: String,
+    /// The call.
+    pub call: TestCall,
+    /// What must become of it.
+    pub expect: Decision,
+    /// The code, e.g. `path_denied`.
+    pub reason: Option<String>,
+    /// The level, 0 to 4.
+    pub level: Option<Level>,
+    /// The world, as `toolgate simulate` describes it.
+    pub state: Map<String, Value>,
+}
+
+/// The call of a test.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TestCall {
     /// The tool.
     pub tool: String,
     /// Its arguments.
     pub args: Map<String, Value>,
-    /// `allow`, `ask` or `deny`.
-    pub expect: String,
-    /// The code, where the test names one.
-    pub reason: Option<String>,
-    /// The level, where the test names one.
-    pub level: Option<u64>,
-    /// The world as `simulate` describes it.
-    pub state: Option<Value>,
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn approvals(&mut self, approvals: &Approvals) {
+        if approvals.remember == Remember::Envelope {
+            self.fault("approvals.remember", "only `run_python` has an envelope; write it under `[tools.run_python]`");
+        }
+        for (index, name) in approvals.two_persons.iter().enumerate() {
+            self.tool(&format!("approvals.two_persons[{index}]"), name);
+        }
+    }
+
+    pub(super) fn review(&mut self, review: &ReviewRules) {
+        for (index, Reviewer { command, client_model, .. }) in review.reviewers.iter().enumerate() {
+            let at = format!("review.reviewers[{index}]");
+            if *client_model && !command.is_empty() {
+                self.fault(&format!("{at}.client_model"), "a reviewer is either a `command` or the client's model; write two reviewers");
+            } else if !client_model && command.first().is_none_or(String::is_empty) {
+                self.fault(&format!("{at}.command"), "`command` is missing; write the program and its arguments as a list");
+            }
+        }
+    }
+
+    pub(super) fn audit(&mut self, audit: &mut AuditRules) {
+        if self.holds("audit.hash_args") {
+            self.argument_names("audit.hash_args", &mut audit.hash_args, &[]);
+        }
+        if self.holds("audit.redact") {
+            self.argument_names("audit.redact", &mut audit.redact, &AuditRules::default().redact);
+        }
+    }
+
+    /// Names of arguments that some tool has, or one of `usual`. `ARGUMENT.NAME` is a name inside an argument that has such: a header, a parameter
+    /// of an address, a field; `NAME` is what is looked for.
+    fn argument_names(&mut self, at: &str, names: &mut [String], usual: &[String]) {
+        let mut known: Vec<&str> = self.specs.iter().flat_map(|spec| spec.arguments).map(|argument| argument.name).collect();
+        known.extend(usual.iter().map(String::as_str));
+        known.sort_unstable();
+        known.dedup();
+        let inside: Vec<(&str, Inside)> = self.specs.iter().flat_map(|spec| spec.inside).copied().collect();
+        let is_inside = |outer: &str, inner: &str| {
+            inside.iter().filter(|(argument, _)| argument.eq_ignore_ascii_case(outer)).any(|(_, names)| match names {
+                Inside::Free => inner.contains(char::is_alphanumeric) && !inner.contains(char::is_control),
+                Inside::Names(names) => names.iter().any(|name| name.eq_ignore_ascii_case(inner)),
+            })
+        };
+        for (index, text) in names.iter_mut().enumerate() {
+            match text.split_once('.') {
+                None if known.iter().any(|known| known.eq_ignore_ascii_case(text)) => {}
+                Some((outer, inner)) if is_inside(outer, inner) => *text = inner.to_owned(),
+                _ => {
+                    let fields = inside.iter().flat_map(|(argument, names)| match names {
+                        Inside::Free => Vec::new(),
+                        Inside::Names(names) => names.iter().map(|name| format!("{argument}.{name}")).collect(),
+                    });
+                    let fields: Vec<String> = fields.collect();
+                    let near = nearest(text, known.iter().copied().chain(fields.iter().map(String::as_str)));
+                    let what = format!(
+                        "`{}` is no argument of a tool; a name inside an argument is written with it, e.g. `headers.cookie` or `edits.new_text`",
+                        text.escape_debug()
+                    );
+                    self.ledger.fault_near(&format!("{at}[{index}]"), what, near);
+                }
+            }
+        }
+    }
+
+    pub(super) fn tests(&mut self, tests: &[Test], profiles: &BTreeMap<String, Profile>, roots: &BTreeMap<String, Root>) {
+        for (index, test) in tests.iter().enumerate() {
+            let at = format!("test[{index}]");
+            self.profile_name(&format!("{at}.profile"), &test.profile, profiles);
+            let key = format!("{at}.call.tool");
+            self.required(&key, &test.call.tool);
+            if !test.call.tool.is_empty() {
+                self.tool(&key, &test.call.tool);
+            }
+            if test.reason.as_deref() != Some(Code::PathOutsideRoots.as_str()) {
+                self.roots_of_paths(&format!("{at}.call.args"), &test.call.args, roots);
+            }
+            if !self.holds(&format!("{at}.expect")) {
+                self.fault(&format!("{at}.expect"), "`expect` is missing; write `allow`, `ask` or `deny`");
+            }
+            if let Some(reason) = test.reason.as_deref().filter(|reason| Code::parse(reason).is_none()) {
+                self.unknown(&format!("{at}.reason"), "code", reason, Code::ALL.iter().map(|code| code.as_str()));
+            }
+        }
+    }
+
+    /// A test whose path is in a root that is nearly one of the manifest's is refused for another reason than it was written for.
+    fn roots_of_paths(&mut self, at: &str, args: &Map<String, Value>, roots: &BTreeMap<String, Root>) {
+        for name in ["path", "paths", "from", "to", "save_to"] {
+            let value = args.get(name);
+            let listed = value.and_then(Value::as_array).into_iter().flatten();
+            for path in value.into_iter().chain(listed).filter_map(Value::as_str) {
+                let root = path.split('/').next().unwrap_or_default();
+                let near = nearest(root, roots.keys().map(String::as_str));
+                if !root.is_empty() && !roots.contains_key(root) && near.is_some() {
+                    let what = format!(
+                        "`{}` is no root of this manifest; where that is meant, write `reason = \"path_outside_roots\"`",
+                        root.escape_debug()
+                    );
+                    self.ledger.fault_near(&format!("{at}.{name}"), what, near);
+                }
+            }
+        }
+    }
 }

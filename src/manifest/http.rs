@@ -2,24 +2,38 @@
 
 use std::time::Duration;
 
-/// The settings of the HTTP endpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::form::entries;
+use super::read::Reader;
+
+/// How `serve --http` meets its callers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Http {
-    /// The canonical address, where it is not the one that is listened on.
+    /// The address that clients use, e.g. `https://tools.example.com/mcp`, where it is not the one that is listened on; its host is allowed.
+    #[schemars(extend("format" = "public url"))]
     pub public_url: Option<String>,
-    /// Further names a `Host` may have, lower case, with or without a port.
+    /// Further names that a request's `Host` may have, with or without a port. Loopback names are allowed on a loopback address.
+    #[schemars(extend("items" = entries("host")))]
     pub allowed_hosts: Vec<String>,
-    /// Origins whose pages may call, lower case: `scheme://host` or `scheme://host:port`.
+    /// Origins whose pages may call, e.g. `https://app.example.com`. The server's own and, on a loopback address, loopback ones are allowed.
+    #[schemars(extend("items" = entries("origin")))]
     pub allowed_origins: Vec<String>,
-    /// Digest of the token that opens `/metrics` from elsewhere.
+    /// The SHA-256 of the token that opens `/metrics` to callers from elsewhere, 64 hex digits.
+    #[serde(rename = "metrics_token_sha256")]
+    #[schemars(with = "Option<String>", extend("format" = "sha256"))]
     pub metrics_token: Option<[u8; 32]>,
-    /// Connections at one time, over all callers.
+    /// Connections at one time.
+    #[schemars(range(min = 1))]
     pub max_connections: u32,
-    /// Sessions at one time, over all callers; one caller has at most half of them.
+    /// Sessions at one time; one caller has at most half of them.
+    #[schemars(range(min = 1))]
     pub max_sessions: u32,
-    /// A session that did nothing for this long ends.
+    /// How long a session may do nothing before it is ended, e.g. `1h`. One with a running call or an open question is not idle.
     pub session_idle: Duration,
-    /// What running calls have left once the server was told to stop.
+    /// How long running calls may go on after the server was told to stop, e.g. `5s`.
     pub shutdown: Duration,
 }
 
@@ -35,6 +49,15 @@ impl Default for Http {
             max_sessions: 4096,
             session_idle: Duration::from_hours(1),
             shutdown: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn http(&mut self, http: &mut Http) {
+        http.public_url.take_if(|url| url.is_empty());
+        if http.session_idle.is_zero() {
+            self.fault("http.session_idle", "no request would fit in no time");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `[files] runs_later`: files that another program runs or obeys later, outside every sandbox of this server. Changing one is level 3.
 
+use serde::de::{Deserialize, Deserializer, Error};
+
 use super::DenyPattern;
 use crate::model::nearest;
 
@@ -31,6 +33,12 @@ impl LaterPattern {
             return Err(format!("`{text}` is no set of files; write `{near}`, or `{text}/**` for a folder of that name"));
         }
         Ok(vec![Self { pattern: DenyPattern::parse(text)?, by: "another program".to_owned() }])
+    }
+
+    /// Reads the whole key.
+    pub(super) fn all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Self>, D::Error> {
+        let patterns: Result<Vec<_>, _> = Vec::<String>::deserialize(deserializer)?.iter().map(|text| Self::parse(text)).collect();
+        patterns.map(|patterns| patterns.concat()).map_err(D::Error::custom)
     }
 
     /// The set that holds where the key is missing.

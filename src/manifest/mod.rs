@@ -1,12 +1,16 @@
 //! Floor 1: `tools.toml` as types. What is not written is denied; every fault is fatal, and all are told at once.
 
+mod clients;
 mod decisions;
 mod fault;
+mod form;
 mod http;
 mod later;
 mod packages;
 mod pattern;
-mod raw;
+mod places;
+mod profiles;
+mod python;
 mod read;
 mod roots;
 mod schema;
@@ -14,64 +18,77 @@ mod segment;
 mod shape;
 mod text;
 mod tree;
-mod types;
 pub mod units;
 
 use std::collections::BTreeMap;
 
-pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewBy, ReviewRules, Reviewer, Test};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub use clients::{Clients, OAuth, Token};
+pub use decisions::{
+    AfterUntrusted, Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRule, ReviewRules, Reviewer,
+    StateFolder, Test, TestCall,
+};
 pub use fault::{Fault, Location, Spans};
+pub(crate) use form::entries;
 pub use http::Http;
 pub use later::LaterPattern;
 pub use packages::{Lock, Pinned, requirement};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
+pub use profiles::{ArgumentBounds, ArgumentRule, Bounds, Profile, Rates, Remember, ToolRules};
+pub use python::{BACKENDS, Check, Container, Python, RootUse, Sessions};
 pub use read::{parse, parse_json};
+pub use roots::{Files, Place, Quota, Root, RootMode, Symlinks};
 pub use schema::schema;
 pub use text::fold;
-pub use types::{
-    ArgumentRule, BACKENDS, Bounds, Check, Clients, Container, Files, OAuth, Place, Profile, Python, Quota, Remember, Root, RootMode,
-    RootUse, Symlinks, Token, ToolRules,
-};
 
 use crate::model::Flags;
 use crate::policy::network::NetworkRules;
 
-/// A valid manifest.
-#[derive(Debug, Clone, Default)]
+/// Everything agents may do here. What is not written is denied; deny beats ask beats allow; order never matters; unknown keys are errors.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(title = "tools.toml")]
 pub struct Manifest {
-    /// Who gets which profile.
+    /// The version of this format: 1.
+    pub version: Option<u64>,
+    /// Who: every caller gets exactly one profile.
     pub clients: Clients,
-    /// How the HTTP endpoint meets its callers.
+    /// How `serve --http` meets its callers.
     pub http: Http,
-    /// Named folders.
+    /// Where: named folders. A call names a file as `ROOT/rest`.
     pub roots: BTreeMap<String, Root>,
-    /// Rules of every root.
+    /// Rules that hold inside every root.
     pub files: Files,
-    /// Which web addresses are open.
+    /// Which web addresses are open. Private, loopback and metadata addresses are never reachable.
     pub network: NetworkRules,
-    /// The walls of Python.
+    /// The walls in which Python runs.
     pub python: Python,
     /// What each kind of caller may do.
     pub profiles: BTreeMap<String, Profile>,
-    /// Tightening of single tools.
+    /// Optional tightening of single tools.
     pub tools: BTreeMap<String, ToolRules>,
-    /// Who decides on which level.
+    /// Who decides; the level comes from what the call would really do.
     pub approvals: Approvals,
-    /// Limits of every session.
+    /// Limits of every session, unless a profile or tool says less.
     pub limits: Limits,
     /// What is done to what goes back to the model.
     pub filters: crate::filter::Settings,
-    /// Who looks at calls before they are decided.
+    /// Reviewers, who can only make a verdict stricter.
     pub review: ReviewRules,
-    /// What is recorded, and how durably.
+    /// The record of every call. No record, no call.
     pub audit: AuditRules,
-    /// The state folder; none: the environment's.
-    pub state_dir: Option<String>,
-    /// Calls that are judged at every load.
+    /// Where the server keeps its log, approvals, keys and session folders.
+    pub state: StateFolder,
+    /// Calls that are judged at every load; one failure and the file is refused.
+    #[serde(rename = "test")]
     pub tests: Vec<Test>,
     /// SHA-256 of its text.
+    #[serde(skip)]
     pub sha256: [u8; 32],
     /// Where each key stands in the text.
+    #[serde(skip)]
     pub spans: Spans,
 }
 
@@ -103,17 +120,13 @@ impl Manifest {
             place: Place::Session,
             mode: RootMode::ReadWrite,
             allowed: vec![AllowPattern::everything()],
-            denied: Vec::new(),
-            untrusted: Vec::new(),
             quota: Some(Quota { bytes: Some(crate::model::Bytes::mib(200)), files: Some(2000) }),
-            paths: Vec::new(),
+            ..Root::default()
         };
         let standard = Profile {
             permissions: Flags::STANDARD.union(Flags::of(&[crate::model::Flag::ExecuteCode])),
             allowed_tools: vec![NamePattern::new("*")],
-            denied_tools: Vec::new(),
-            roots: None,
-            bounds: Bounds::default(),
+            ..Profile::default()
         };
         Self {
             clients: Clients { stdio: Some("standard".to_owned()), ..Clients::default() },

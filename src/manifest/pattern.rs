@@ -204,7 +204,7 @@ impl<'p> FoldedPath<'p> {
 }
 
 /// A pattern of tool names: `*` stands for any characters, the rest for itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 pub struct NamePattern(String);
 
 impl NamePattern {

@@ -1,118 +1,191 @@
-//! Where roots lie, by their text alone. The file system is looked at by the caller, who adds what it finds.
+//! `[roots]` and `[files]`: named folders, and the rules that hold in all of them.
 
-use super::fault::Spans;
-use super::{Fault, Manifest, Place};
+use std::collections::BTreeMap;
 
-impl Manifest {
-    /// Places the roots with a relative path below `base`, the absolute folder of the manifest. `.` and `..` are resolved by the text.
-    ///
-    /// # Errors
-    /// Roots that then lie inside one another, or are the whole file system.
-    pub fn resolve_roots(&mut self, base: &str) -> Result<(), Vec<Fault>> {
-        let spans = std::mem::take(&mut self.spans);
-        let mut faults = Vec::new();
-        for (name, root) in &mut self.roots {
-            let Place::Path(path) = &root.place else { continue };
-            if path.starts_with('/') {
-                continue;
-            }
-            match join(base, path) {
-                Some(segments) if !segments.is_empty() => root.paths = vec![segments],
-                _ => faults.push(spans.fault(&format!("roots.{name}.path"), "this is the whole machine; name a folder", None)),
-            }
-        }
-        if let Err(nested) = self.nested_roots(&spans) {
-            faults.extend(nested);
-        }
-        self.spans = spans;
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
-    }
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-    /// Puts a root at another place, as `serve --root NAME=PATH` asks: an absolute path. Call before [`Manifest::resolve_roots`].
-    ///
-    /// # Errors
-    /// There is no such root, it is a session's, or the path is not absolute.
-    pub fn place_root(&mut self, name: &str, path: &str) -> Result<(), Box<Fault>> {
-        let at = format!("roots.{name}.path");
-        let known: Vec<String> = self.roots.keys().cloned().collect();
-        let Some(root) = self.roots.get_mut(name) else {
-            let nearest = crate::model::nearest(name, known.iter().map(String::as_str));
-            return Err(Box::new(self.spans.fault(&at, format!("`{name}` is no root of the manifest"), nearest)));
-        };
-        if root.is_session() {
-            return Err(Box::new(self.spans.fault(&at, format!("`{name}` is a scratch folder per session and has no other place"), None)));
-        }
-        match segments_of(path) {
-            Some(segments) if path.starts_with('/') && !segments.is_empty() => {
-                root.place = Place::Path(path.to_owned());
-                root.paths = vec![segments];
-                Ok(())
-            }
-            _ => Err(Box::new(self.spans.fault(&at, "the place of a root is an absolute path", None))),
-        }
-    }
+use super::form::entries;
+use super::places::segments_of;
+use super::read::Reader;
+use super::{AllowPattern, DenyPattern, LaterPattern};
+use crate::model::Bytes;
+use crate::policy::network::NetworkRules;
+use crate::policy::secret;
 
-    /// Adds a further absolute path of a root, such as the one its links lead to, so that callers may use either.
-    pub fn add_root_path(&mut self, name: &str, path: &str) {
-        if let (Some(root), Some(segments)) = (self.roots.get_mut(name), segments_of(path))
-            && !segments.is_empty()
-            && !root.paths.contains(&segments)
-        {
-            root.paths.push(segments);
-        }
-    }
+/// Where a root lies.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(from = "String")]
+pub enum Place {
+    /// A private scratch folder of each session.
+    Session,
+    /// A folder of this machine: absolute, or relative to the manifest.
+    Path(String),
+}
 
-    /// Faults for every two roots of which one lies in the other, by their text; for the file system's own view call it again after
-    /// [`Manifest::add_root_path`].
-    ///
-    /// # Errors
-    /// One fault for each such pair.
-    pub fn check_nesting(&self) -> Result<(), Vec<Fault>> {
-        self.nested_roots(&self.spans)
-    }
-
-    pub(super) fn nested_roots(&self, spans: &Spans) -> Result<(), Vec<Fault>> {
-        let mut faults = Vec::new();
-        for (index, (name, root)) in self.roots.iter().enumerate() {
-            for (other_name, other) in self.roots.iter().skip(index + 1) {
-                let inside = |a: &[Vec<String>], b: &[Vec<String>]| a.iter().any(|a| b.iter().any(|b| a.starts_with(b)));
-                let (inner, outer) = match (inside(&other.paths, &root.paths), inside(&root.paths, &other.paths)) {
-                    (false, false) => continue,
-                    (true, _) => (other_name, name),
-                    (false, true) => (name, other_name),
-                };
-                let what =
-                    format!("the root `{inner}` lies inside the root `{outer}`, so a file would be in two; give each its own folder");
-                faults.push(spans.fault(&format!("roots.{inner}.path"), what, None));
-            }
-        }
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+impl From<String> for Place {
+    fn from(path: String) -> Self {
+        if path == "session" { Self::Session } else { Self::Path(path) }
     }
 }
 
-/// The segments of an absolute path, `.` and empty ones left out; none when it climbs.
-pub(super) fn segments_of(path: &str) -> Option<Vec<String>> {
-    let mut segments = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => return None,
-            name => segments.push(name.to_owned()),
-        }
+impl Default for Place {
+    fn default() -> Self {
+        Self::Path(String::new())
     }
-    Some(segments)
 }
 
-fn join(base: &str, path: &str) -> Option<Vec<String>> {
-    let mut segments = segments_of(base)?;
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                segments.pop()?;
-            }
-            name => segments.push(name.to_owned()),
+/// Whether a root may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+pub enum RootMode {
+    /// Read only.
+    #[default]
+    #[serde(rename = "ro")]
+    ReadOnly,
+    /// Read and write.
+    #[serde(rename = "rw")]
+    ReadWrite,
+}
+
+/// Bounds of a session folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Quota {
+    /// All files together, e.g. `200 MiB`.
+    pub bytes: Option<Bytes>,
+    /// Files and folders.
+    pub files: Option<u64>,
+}
+
+/// A named folder.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Root {
+    /// A folder, absolute or relative to this file, or `session`: a private scratch folder per session, wiped at its end.
+    #[serde(rename = "path")]
+    pub place: Place,
+    /// `ro` (default): read only. `rw`: read and write.
+    pub mode: RootMode,
+    /// Patterns of what may be touched, relative to the root: `*` stays inside one folder, `**` crosses folders. Missing: nothing.
+    #[serde(rename = "allowed_paths")]
+    pub allowed: Vec<AllowPattern>,
+    /// Patterns of what may not, whatever allows it; upper and lower case are one, and a denied folder denies what is below.
+    #[serde(rename = "denied_paths")]
+    pub denied: Vec<DenyPattern>,
+    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    #[serde(rename = "untrusted_paths")]
+    pub untrusted: Vec<DenyPattern>,
+    /// Bounds of a session folder.
+    pub quota: Option<Quota>,
+    /// The absolute paths, segment by segment, under which a caller may name it. Filled by [`super::Manifest::resolve_roots`];
+    /// a session root has none of its own before its session begins.
+    #[serde(skip)]
+    pub paths: Vec<Vec<String>>,
+}
+
+impl Root {
+    /// Whether it is a session's own scratch folder.
+    pub fn is_session(&self) -> bool {
+        self.place == Place::Session
+    }
+}
+
+/// What happens on a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Symlinks {
+    /// Refused.
+    #[default]
+    Deny,
+    /// Followed while they stay in the root, and judged by where they lead.
+    Inside,
+}
+
+/// Rules that hold inside every root.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Files {
+    /// Patterns of what may be touched in no root.
+    #[serde(rename = "denied_paths")]
+    pub denied: Vec<DenyPattern>,
+    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    #[serde(rename = "untrusted_paths")]
+    pub untrusted: Vec<DenyPattern>,
+    /// Files that other programs run later: a change of one is level 3. `defaults` (when missing: hooks, CI, editor and agent settings, shell
+    /// profiles, …), `builds`, or patterns. Empty: none.
+    #[serde(deserialize_with = "LaterPattern::all")]
+    #[schemars(with = "Vec<String>", extend("items" = entries("later pattern")))]
+    pub runs_later: Vec<LaterPattern>,
+    /// Whether the manifest names that set itself. Then a program that writes in such a root is level 3 as well; where the key is missing, the
+    /// defaults hold for the tools alone and programs stay at the level they had.
+    #[serde(skip)]
+    pub names_runs_later: bool,
+    /// Largest file that is read whole or written, e.g. `1 MiB`.
+    pub max_file_size: Bytes,
+    /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.
+    pub max_answer: Bytes,
+    /// `deny` (default), or `inside`: followed while they stay in the root, judged by where they lead.
+    pub symlinks: Symlinks,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            denied: Vec::new(),
+            untrusted: Vec::new(),
+            runs_later: LaterPattern::defaults(),
+            names_runs_later: false,
+            max_file_size: Bytes::mib(1),
+            max_answer: Bytes::kib(64),
+            symlinks: Symlinks::Deny,
         }
     }
-    Some(segments)
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn roots(&mut self, roots: &mut BTreeMap<String, Root>) {
+        for (name, root) in roots {
+            let at = format!("roots.{name}");
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with(['.', '-']) {
+                self.fault(&at, format!("`{}` is no name for a root; write 1 to 64 letters, digits, `_`, `-`, `.`", name.escape_debug()));
+            }
+            if let Place::Path(path) = &root.place {
+                root.paths = self.root_path(&format!("{at}.path"), path);
+                if root.quota.is_some() {
+                    self.fault(&format!("{at}.quota"), "only a root with `path = \"session\"` has a quota");
+                }
+            }
+        }
+    }
+
+    /// The absolute path a root states, segment by segment; none for a relative one, which is placed later.
+    fn root_path(&mut self, at: &str, path: &str) -> Vec<Vec<String>> {
+        self.required(at, path);
+        if path.starts_with('~') || path.starts_with('$') {
+            self.fault(at, format!("`{path}` is not expanded; write the folder out, or a path relative to this file"));
+        } else if path.starts_with('/') {
+            match segments_of(path) {
+                Some(segments) if !segments.is_empty() => return vec![segments],
+                Some(_) => self.fault(at, "`/` would open the whole machine; name a folder"),
+                None => self.fault(at, format!("`{path}` climbs with `..`; write the folder as it is")),
+            }
+        }
+        Vec::new()
+    }
+
+    pub(super) fn network(&mut self, network: &NetworkRules) {
+        for (name, secret) in &network.secrets {
+            let at = format!("network.secrets.{name}");
+            if !secret::is_name(name) {
+                self.fault(&at, "a secret's name has letters, digits, `_` and `-` alone");
+            }
+            if secret.env.is_some() == secret.file.is_some() {
+                self.fault(&at, "write where its value is: `env` with the name of a variable, or `file` with a path, and not both");
+            }
+            if secret.hosts.is_empty() {
+                self.fault(&at, "write the `hosts` it may be sent to");
+            }
+        }
+    }
 }

@@ -5,21 +5,31 @@ use std::sync::OnceLock;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-use super::raw;
+use super::Manifest;
+use crate::model::Bytes;
 
-/// The schema of `tools.toml`, for editors and for the reader itself. No `$ref`, no `null`: TOML has none.
+/// The schema of `tools.toml`, for editors. No `$ref`, no `null`: TOML has none.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(|| {
-        let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| settings.inline_subschemas = true);
-        let mut schema = settings.into_generator().into_root_schema_for::<raw::Manifest>().to_value();
-        tidy(&mut schema);
-        schema
-    })
+    SCHEMA.get_or_init(|| build(false))
 }
 
-/// Takes `null` out wherever an optional field brought it in, and the formats that no editor knows.
-fn tidy(schema: &mut Value) {
+/// The same for the reader: `format` names the form of a text.
+pub(super) fn forms() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| build(true))
+}
+
+fn build(with_forms: bool) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<Manifest>().to_value();
+    tidy(&mut schema, with_forms);
+    schema
+}
+
+/// Takes `null` out wherever an optional field brought it in, and the formats that no editor knows. Makes an amount of time a text, and every table
+/// a closed one.
+fn tidy(schema: &mut Value, with_forms: bool) {
     match schema {
         Value::Object(members) => {
             for name in ["type", "enum"] {
@@ -38,17 +48,40 @@ fn tidy(schema: &mut Value) {
                     }
                 }
             }
-            members.remove("format");
+            if members.get("properties").is_some_and(|keys| keys.get("nanos").is_some()) {
+                members.retain(|name, _| matches!(name.as_str(), "description" | "default"));
+                members.extend([("type".to_owned(), "string".into()), ("format".to_owned(), "duration".into())]);
+            }
+            if members.contains_key("properties") {
+                members.insert("additionalProperties".to_owned(), false.into());
+            }
+            if let Some(default) = members.remove("default").and_then(|default| shown(&default, members)) {
+                members.insert("default".to_owned(), default);
+            }
+            if !with_forms {
+                members.remove("format");
+            }
             for (name, value) in members.iter_mut() {
                 match value {
                     // The keys of the manifest, which may have any name.
-                    Value::Object(keys) if name == "properties" => keys.values_mut().for_each(tidy),
-                    value => tidy(value),
+                    Value::Object(keys) if name == "properties" => keys.values_mut().for_each(|key| tidy(key, with_forms)),
+                    value => tidy(value, with_forms),
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(tidy),
+        Value::Array(values) => values.iter_mut().for_each(|value| tidy(value, with_forms)),
         _ => {}
+    }
+}
+
+/// A default as the manifest would write it; none of a table, and of what must be written.
+fn shown(default: &Value, members: &Map<String, Value>) -> Option<Value> {
+    match (members.get("format").and_then(Value::as_str), default) {
+        (Some("size"), Value::Number(size)) => size.as_u64().map(|size| Bytes(size).to_string().into()),
+        (Some("percent"), share) => Some(format!("{share}%").into()),
+        (Some("duration"), Value::Object(time)) => time.get("secs").map(|seconds| format!("{seconds}s").into()),
+        (Some("sha256"), _) | (_, Value::Null | Value::Object(_)) => None,
+        (_, default) => (default != "").then(|| default.clone()),
     }
 }
 

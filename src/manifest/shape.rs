@@ -1,9 +1,10 @@
-//! A manifest's tree against the schema of its structs: known keys, right types, listed words. What is at fault is told and left out, so
-//! that the rest is still read and its faults are told as well.
+//! A manifest's tree against the schema of its structs: known keys, right types, listed words, texts of a form. What is at fault is told and
+//! left out, so that the rest is still read and its faults are told as well.
 
 use serde_json::{Map, Value};
 
 use super::fault::Ledger;
+use super::form;
 use super::tree::{Kind, Node};
 use crate::model::nearest;
 
@@ -20,8 +21,11 @@ pub(super) fn fit(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>
         return match &node.kind {
             Kind::Scalar(Value::String(text)) if words.contains(&text.as_str()) => Some(Value::String(text.clone())),
             Kind::Scalar(Value::String(text)) => {
-                let what = format!("`{}` is not one of {}", text.escape_debug(), listed(&words));
-                ledger.fault_in(at, &node.span, text, what, nearest(text, words.iter().copied()));
+                let (what, near) = match removed(&format!("{at}.{text}")) {
+                    Some(instead) => (format!("`{text}` was removed; {instead}"), None),
+                    None => (format!("`{}` is not one of {}", text.escape_debug(), listed(&words)), nearest(text, words.iter().copied())),
+                };
+                ledger.fault_in(at, &node.span, text, what, near);
                 None
             }
             _ => wrong(node, &listed(&words), at, ledger),
@@ -83,7 +87,7 @@ fn fit_table(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> 
 }
 
 /// What replaces a key that manifests once had; a removed value stands below its key.
-pub(super) fn removed(at: &str) -> Option<&'static str> {
+fn removed(at: &str) -> Option<&'static str> {
     REMOVED.iter().find(|(key, _)| *key == at).map(|(_, instead)| *instead)
 }
 
@@ -101,7 +105,13 @@ const REMOVED: [(&str, &str); 10] = [
 ];
 
 fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
-    let Value::Number(number) = value else { return Some(value.clone()) };
+    let number = match (value, schema.get("format").and_then(Value::as_str)) {
+        (Value::Number(number), _) => number,
+        (Value::String(text), Some(form)) => {
+            return form::read(form, text).map_err(|what| ledger.fault_in(at, &node.span, text, what, None)).ok();
+        }
+        (value, _) => return Some(value.clone()),
+    };
     let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
     let value_f64 = number.as_f64().unwrap_or(f64::NAN);
     let (least, most) = (bound("minimum"), bound("maximum"));

@@ -41,8 +41,19 @@ impl Flag {
 }
 
 /// A set of flags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(try_from = "Vec<String>")]
+#[schemars(extend("items" = serde_json::json!({"type": "string", "enum": Flags::NAMES})))]
 pub struct Flags(u8);
+
+impl TryFrom<Vec<String>> for Flags {
+    type Error = String;
+
+    /// Reads the list of a manifest.
+    fn try_from(names: Vec<String>) -> Result<Self, String> {
+        names.into_iter().try_fold(Self::NONE, |flags, name| Self::parse(&name).map(|more| flags.union(more)).ok_or(name))
+    }
+}
 
 impl Flags {
     /// No flag.

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The approval level of a call. It comes from the effect, never from the tool's name; a manifest may raise it, never lower it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(into = "u8", try_from = "u8")]
+#[schemars(extend("maximum" = 4))]
 pub enum Level {
     /// Reads, GET.
     #[default]

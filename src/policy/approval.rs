@@ -88,7 +88,7 @@ pub(super) fn decide(capability: &Capability, action: &Action, level: Level, wha
     let by = Level::ALL
         .iter()
         .take(usize::from(u8::from(level)) + 1)
-        .find(|lower| capability.manifest.approvals.modes.get(usize::from(u8::from(**lower))) == Some(&mode));
+        .find(|lower| capability.manifest.approvals.modes().get(usize::from(u8::from(**lower))) == Some(&mode));
     let rule = match by {
         Some(lower) => format!("approvals.level_{}", u8::from(*lower)),
         None if needs_two(capability) => "approvals.two_persons".to_owned(),

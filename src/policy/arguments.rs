@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::capability::{Capability, judge_flags};
-use crate::manifest::ArgumentRule;
+use crate::manifest::{ArgumentBounds, ArgumentRule};
 use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
@@ -54,7 +54,7 @@ impl Capability {
             // An absent argument takes the first of the list.
             (ArgumentRule::Listed(_), None) => return Ok(()),
             (_, Some(given)) => (Some(given.clone()), "is"),
-            (ArgumentRule::Range { .. } | ArgumentRule::Length { .. }, None) => (self.in_force(name, rule), "is absent and would be"),
+            (ArgumentRule::Bounded(_), None) => (self.in_force(name, rule), "is absent and would be"),
         };
         let (wanted, shown) = match value {
             Some(value) => match fits(rule, &value) {
@@ -76,7 +76,7 @@ impl Capability {
         let written = self.spec.arguments.iter().find(|known| known.name == name).and_then(|known| known.default);
         match (written, rule, name) {
             (Some(text), ..) => serde_json::from_str(text).ok(),
-            (None, ArgumentRule::Length { .. }, _) => Some(Value::String(String::new())),
+            (None, ArgumentRule::Bounded(bounds), _) if bounds.is_of_text() => Some(Value::String(String::new())),
             // A part of a second counts as a whole one: the program may use it.
             (None, _, "timeout_s") => {
                 let most = self.manifest.python.timeout;
@@ -98,7 +98,7 @@ pub(super) fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
             let shown: Vec<String> = values.iter().take(10).map(Value::to_string).collect();
             Err(format!("one of {}", shown.join(", ")))
         }
-        ArgumentRule::Range { min, max } => {
+        ArgumentRule::Bounded(ArgumentBounds { min, max, min_length: None, max_length: None }) => {
             let wanted = || match (min, max) {
                 (Some(min), Some(max)) => format!("a number from {min} to {max}"),
                 (Some(min), None) => format!("a number from {min}"),
@@ -112,7 +112,7 @@ pub(super) fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
             let high = max.as_ref().is_some_and(|max| less(max, number));
             if (whole && number.is_f64()) || low || high { Err(wanted()) } else { Ok(()) }
         }
-        ArgumentRule::Length { min, max } => {
+        ArgumentRule::Bounded(ArgumentBounds { min_length: min, max_length: max, .. }) => {
             let wanted = || match (min, max) {
                 (Some(min), Some(max)) => format!("a text of {min} to {max} bytes"),
                 (Some(min), None) => format!("a text of at least {min} bytes"),

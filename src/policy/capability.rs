@@ -121,24 +121,24 @@ fn count(
     state: &State,
 ) -> Result<(), Refusal> {
     let limits = &manifest.limits;
-    let own = &profile.bounds;
+    let own = &profile.bounds.rates;
     let per_profile = |key: &str| format!("profiles.{name}.{key}");
     let per_tool = |key: &str| format!("tools.{}.{key}", spec.name);
     let everyone = |key: &str| format!("limits.{key}");
     let (minute, hour) = ("rate_limit_per_minute", "rate_limit_per_hour");
     // Where nobody says anything the default of the contract holds; it is no ceiling for those who do.
-    let silent = (limits.bounds.rate_per_minute.is_none() && own.rate_per_minute.is_none()).then_some(limits.default_rate);
+    let silent = (limits.rates.per_minute.is_none() && own.per_minute.is_none()).then_some(limits.default_rate);
     let calls = &state.calls_at;
     let of_tool = &state.tool_calls_at;
-    let bounds = rules.map(|rules| &rules.bounds);
+    let tool = rules.map(|rules| &rules.bounds.rates);
     for (limit, times, span, rule) in [
         (silent, calls, MINUTE, everyone(minute)),
-        (limits.bounds.rate_per_minute, calls, MINUTE, everyone(minute)),
-        (own.rate_per_minute, calls, MINUTE, per_profile(minute)),
-        (limits.bounds.rate_per_hour, calls, HOUR, everyone(hour)),
-        (own.rate_per_hour, calls, HOUR, per_profile(hour)),
-        (bounds.and_then(|bounds| bounds.rate_per_minute), of_tool, MINUTE, per_tool(minute)),
-        (bounds.and_then(|bounds| bounds.rate_per_hour), of_tool, HOUR, per_tool(hour)),
+        (limits.rates.per_minute, calls, MINUTE, everyone(minute)),
+        (own.per_minute, calls, MINUTE, per_profile(minute)),
+        (limits.rates.per_hour, calls, HOUR, everyone(hour)),
+        (own.per_hour, calls, HOUR, per_profile(hour)),
+        (tool.and_then(|rates| rates.per_minute), of_tool, MINUTE, per_tool(minute)),
+        (tool.and_then(|rates| rates.per_hour), of_tool, HOUR, per_tool(hour)),
     ] {
         let Some(limit) = limit else { continue };
         if let Some(wait) = window_of(times, state.now, limit, span) {
@@ -147,10 +147,10 @@ fn count(
             return Err(if limit == 0 { refusal.hint("no call is open here") } else { refusal.retry_after(wait) });
         }
     }
-    budgets(manifest, name, own, spec, state)
+    budgets(manifest, name, profile, spec, state)
 }
 
-fn budgets(manifest: &Manifest, name: &str, own: &Bounds, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {
+fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {
     let limits = &manifest.limits;
     let (used, cost) = (&state.used, &state.cost);
     let rule = |own: bool, key: &str| if own { format!("profiles.{name}.{key}") } else { format!("limits.{key}") };
@@ -184,7 +184,7 @@ fn budgets(manifest: &Manifest, name: &str, own: &Bounds, spec: &ToolSpec, state
 
 /// How many calls of one session may be under way at one time.
 pub fn concurrent_calls(manifest: &Manifest, profile: &str) -> u64 {
-    let own = manifest.profiles.get(profile).and_then(|rules| rules.bounds.concurrent_calls);
+    let own = manifest.profiles.get(profile).and_then(|rules| rules.concurrent_calls);
     own.unwrap_or(u64::MAX).min(manifest.limits.concurrent_calls)
 }
 
@@ -293,7 +293,7 @@ pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, 
 
 /// What a caller of this profile may write in an hour: the smaller of its own and everybody's.
 pub fn write_per_hour(manifest: &Manifest, profile: &str) -> crate::model::Bytes {
-    let (all, own) = (manifest.limits.write_per_hour, manifest.profiles.get(profile).and_then(|profile| profile.bounds.write_per_hour));
+    let (all, own) = (manifest.limits.write_per_hour, manifest.profiles.get(profile).and_then(|profile| profile.write_per_hour));
     own.map_or(all, |own| own.min(all))
 }
 

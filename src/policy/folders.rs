@@ -60,7 +60,7 @@ fn closed(capability: &Capability, folder: &Target) -> Option<(String, String)> 
     }
     let rules = manifest.tools.get(MAKER)?;
     let of = |key: &str| format!("tools.{MAKER}.{key}");
-    for (limit, key) in [(rules.bounds.rate_per_minute, "rate_limit_per_minute"), (rules.bounds.rate_per_hour, "rate_limit_per_hour")] {
+    for (limit, key) in [(rules.bounds.rates.per_minute, "rate_limit_per_minute"), (rules.bounds.rates.per_hour, "rate_limit_per_hour")] {
         if limit.is_some() {
             return Some((format!("the calls of `{MAKER}` are counted"), of(key)));
         }

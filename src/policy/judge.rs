@@ -9,6 +9,7 @@ use super::later::{programs_reach, runs_later};
 use super::screen::Screened;
 use super::state::{Review, State};
 use super::verdict::Verdict;
+use crate::manifest::AfterUntrusted;
 use crate::model::{Action, Code, Facts, Level, Refusal};
 
 /// Judges an action whose text was screened, by what was seen of the world. Pure.
@@ -63,7 +64,7 @@ fn level_of(
     let effect = effect::level(capability, action, screened, facts);
     let raised = manifest.tools.get(capability.spec.name).and_then(|rules| rules.level).unwrap_or_default();
     let mut level = effect.max(raised).max(folders::raised(manifest, facts));
-    if state.untrusted && manifest.approvals.raise_after_untrusted {
+    if state.untrusted && manifest.approvals.after_untrusted == AfterUntrusted::Raise {
         if level >= Level::Change {
             level = level.raised();
         }

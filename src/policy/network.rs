@@ -6,48 +6,60 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::address::{is_public, special_range};
 use super::proxy::UpstreamProxy;
 use super::secret::HeaderSecret;
+use crate::manifest::entries;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
-/// The manifest's `[network]`, typed. The default opens nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Which web addresses are open. The default opens nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct NetworkRules {
-    /// Names that may be contacted.
+    /// Hosts: a name, or `*.` before at least two labels for any subdomain (not the bare name).
+    #[schemars(extend("items" = entries("domain")))]
     pub allowed_domains: Vec<DomainPattern>,
-    /// Any host on the public internet, addresses written as numbers too.
+    /// True: any host on the public internet, addresses written as numbers too, less `denied_domains`.
     pub any_public: bool,
-    /// Names that may not be contacted, nor anything below them; beats everything that allows.
+    /// Hosts that are never contacted, nor their subdomains; beats everything that allows.
     pub denied_domains: Vec<DomainPattern>,
-    /// Ports that may be contacted.
+    /// Ports, 443 when missing.
+    #[schemars(inner(range(min = 1)))]
     pub allowed_ports: Vec<u16>,
-    /// Ports that may not be contacted; beats everything that allows.
+    /// Ports that are never contacted; beats everything that allows.
+    #[schemars(inner(range(min = 1)))]
     pub denied_ports: Vec<u16>,
-    /// Schemes that may be used.
+    /// `https` (default), `http`.
     pub allowed_schemes: Vec<Scheme>,
-    /// Single private addresses with their port that may be contacted; they need no listing in domains or ports.
+    /// Single private addresses with their port, e.g. `10.1.2.3:8080`; they need no listing in domains or ports.
+    #[schemars(extend("items" = entries("address")))]
     pub internal: Vec<SocketAddr>,
-    /// The largest response body, decoded.
+    /// Largest response, decoded, e.g. `2 MiB`.
     pub max_response: Bytes,
-    /// Redirects that are followed before giving up.
+    /// Redirects that are followed, each judged again.
     pub max_redirects: u32,
     /// Connections at one time: of all fetches together, and of each program.
     pub max_connections: u32,
-    /// Requests of one caller to one host in any 60 seconds; none: as many as its calls.
+    /// Requests of one caller to one host in any 60 seconds; missing: as many as its calls.
+    #[serde(rename = "rate_limit_per_minute")]
     pub rate_per_minute: Option<u64>,
-    /// The same in any hour.
+    /// Requests of one caller to one host in any hour.
+    #[serde(rename = "rate_limit_per_hour")]
     pub rate_per_hour: Option<u64>,
-    /// The proxy through which everything goes.
+    /// A proxy through which everything goes, e.g. `http://proxy.example:3128`. Missing: none; the environment is never asked.
     pub proxy: Option<UpstreamProxy>,
-    /// Whether a site's `robots.txt` is asked first.
+    /// `respect` (default) or `ignore` robots.txt.
     pub robots: Robots,
-    /// Values that headers may name, by name.
+    /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.
     pub secrets: BTreeMap<String, HeaderSecret>,
 }
 
-/// What to do about `robots.txt`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What to do about robots.txt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Robots {
     /// Ask it first and obey (RFC 9309).
     Respect,

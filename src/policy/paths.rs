@@ -177,7 +177,7 @@ fn allowed_hint(root: &str, allowed: &[AllowPattern]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{Bounds, DenyPattern, Place, Profile};
+    use crate::manifest::{DenyPattern, Place, Profile};
     use crate::model::{Bytes, Flags};
 
     fn root(paths: &str, mode: RootMode, allowed: &[&str], denied: &[&str]) -> Root {
@@ -198,8 +198,7 @@ mod tests {
         manifest.roots.insert("lib".to_owned(), root("/usr/lib", RootMode::ReadOnly, &["a/*.txt"], &[]));
         manifest.files.denied.push(DenyPattern::parse("**/.env*").unwrap());
         for (name, roots) in [("all", None), ("lib", Some(vec!["lib".to_owned()]))] {
-            let profile =
-                Profile { permissions: Flags::FULL, allowed_tools: Vec::new(), denied_tools: Vec::new(), roots, bounds: Bounds::default() };
+            let profile = Profile { permissions: Flags::FULL, roots, ..Profile::default() };
             manifest.profiles.insert(name.to_owned(), profile);
         }
         manifest

@@ -3,25 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::network::DomainPattern;
 use crate::model::{Code, Host, HttpUrl, Refusal, Scheme};
 
-/// One entry of `[network.secrets]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A value that only the connector reads.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct HeaderSecret {
-    /// Where its value is read when it is sent.
-    pub source: SecretSource,
-    /// Where it may be sent to: exactly these hosts, and subdomains where an entry says so.
+    /// The environment variable that holds it.
+    #[schemars(extend("format" = "text"))]
+    pub env: Option<String>,
+    /// Or the file; no root shows it. Relative to this manifest.
+    #[schemars(extend("format" = "text"))]
+    pub file: Option<PathBuf>,
+    /// Where it may be sent to, over https: hosts as in `allowed_domains`, or single addresses (then over http too).
     pub hosts: Vec<DomainPattern>,
-}
-
-/// Where a value is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretSource {
-    /// An environment variable of the server.
-    Env(String),
-    /// A file; relative paths start at the manifest's folder.
-    File(PathBuf),
 }
 
 impl HeaderSecret {
@@ -33,9 +32,7 @@ impl HeaderSecret {
 
     /// Starts a relative file at `base`.
     pub fn place(&mut self, base: &Path) {
-        if let SecretSource::File(path) = &mut self.source {
-            *path = base.join(&*path);
-        }
+        self.file = self.file.take().map(|file| base.join(file));
     }
 }
 
@@ -123,7 +120,7 @@ mod tests {
     #[test]
     fn a_secret_goes_only_to_its_hosts_and_never_in_plain_text_across_the_web() {
         let hosts = ["api.example.com", "*.example.org", "127.0.0.1"].map(|host| DomainPattern::parse_denied(host).unwrap());
-        let secret = HeaderSecret { source: SecretSource::Env("X".to_owned()), hosts: hosts.to_vec() };
+        let secret = HeaderSecret { hosts: hosts.to_vec(), ..HeaderSecret::default() };
         let secrets = BTreeMap::from([("gh".to_owned(), secret)]);
         let judged = |url: &str, value: &str| {
             judge_secrets(&secrets, &HttpUrl::parse(url).unwrap(), [&value.to_owned()]).map_err(|refusal| refusal.code)

@@ -3,13 +3,15 @@
 use crate::model::{Code, Level, Refusal};
 
 /// Yes, ask, or no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// It may be done.
     Allow,
     /// A person must agree first.
     Ask,
     /// It may not be done.
+    #[default]
     Deny,
 }
 

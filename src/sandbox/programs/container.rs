@@ -15,9 +15,9 @@ pub const CONTAINER: &str = "container";
 /// What a manifest says of its containers. An engine that hangs is named within the time of a call.
 pub fn container_settings(python: &Python) -> Option<ContainerSettings> {
     python.container.as_ref().map(|container| ContainerSettings {
-        engine: container.engine.to_owned(),
+        engine: container.engine.clone(),
         image: container.image.clone(),
-        runtime: container.runtime.map(str::to_owned),
+        runtime: container.runtime.clone(),
         patience: python.timeout / 2,
     })
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::model::{Code, Failure, HttpUrl};
 use crate::policy::network::NetworkRules;
-use crate::policy::secret::{HeaderSecret, Piece, SecretSource, names_secret, pieces};
+use crate::policy::secret::{HeaderSecret, Piece, names_secret, pieces};
 
 /// The secrets that one request has sent, by name.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -53,9 +53,9 @@ impl Sent {
 
     fn value(&mut self, name: &str, secret: &HeaderSecret) -> Result<&str, Failure> {
         if !self.0.contains_key(name) {
-            let read = match &secret.source {
-                SecretSource::Env(variable) => std::env::var(variable).ok(),
-                SecretSource::File(path) => std::fs::read_to_string(path).ok(),
+            let read = match (&secret.env, &secret.file) {
+                (Some(variable), _) => std::env::var(variable).ok(),
+                (None, file) => file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()),
             };
             let value = read.map(|value| value.trim_end_matches(['\r', '\n']).to_owned());
             let value = value.filter(|value| !value.is_empty() && value.len() <= 8192 && !value.chars().any(char::is_control));

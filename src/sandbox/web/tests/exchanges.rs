@@ -11,7 +11,7 @@ use super::{Server, page, redirect, request};
 use crate::model::Code;
 use crate::policy::network::{DomainPattern, NetworkRules};
 use crate::policy::request::Method;
-use crate::policy::secret::{HeaderSecret, SecretSource};
+use crate::policy::secret::HeaderSecret;
 use crate::sandbox::web::{Egress, EgressRequest, Page, Settings};
 
 async fn fetch(egress: &Egress, request: EgressRequest) -> Result<Page, Code> {
@@ -33,7 +33,7 @@ async fn echo() -> Server {
 }
 
 fn with_secret(rules: NetworkRules, file: PathBuf) -> NetworkRules {
-    let secret = HeaderSecret { source: SecretSource::File(file), hosts: vec![DomainPattern::parse_denied("127.0.0.1").unwrap()] };
+    let secret = HeaderSecret { env: None, file: Some(file), hosts: vec![DomainPattern::parse_denied("127.0.0.1").unwrap()] };
     NetworkRules { secrets: BTreeMap::from([("key".to_owned(), secret)]), ..rules }
 }
 
