@@ -191,7 +191,7 @@ impl Entry {
     /// Whether the log has room for a call that does this.
     /// # Errors  `audit_unavailable`: the disk is full, and the call does not make room.
     pub fn takes(&mut self, action: &Action) -> Result<(), Refusal> {
-        self.makes_room = action.only_removes();
+        self.makes_room = action.effect() == crate::model::Effect::Removes;
         if self.log.is_full() && !self.makes_room {
             return Err(Refusal::new(
                 Code::AuditUnavailable,

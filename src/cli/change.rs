@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::decide::Decided;
 use crate::manifest::{AllowPattern, Manifest, Mode, NamePattern, NoClientChannel, RootMode, Symlinks};
-use crate::model::{Action, Bytes, Code, Flags, Host, HttpUrl, Link, Target};
+use crate::model::{Action, Bytes, Code, Flag, Flags, Host, HttpUrl, Link, Target};
 use crate::policy::network::DomainPattern;
 use crate::policy::program::missing_imports;
 
@@ -40,7 +40,7 @@ pub(super) fn lift(manifest: &mut Manifest, profile: &str, tool: &str, decided: 
         }
         Code::PermissionMissing => {
             let rules = manifest.profiles.get_mut(profile)?;
-            let named: Vec<&str> = Flags::NAMES.iter().copied().filter(|name| verdict.message.contains(name)).collect();
+            let named: Vec<&str> = Flag::ALL.map(Flag::as_str).into_iter().filter(|name| verdict.message.contains(name)).collect();
             rules.permissions = named.iter().filter_map(|name| Flags::parse(name)).fold(rules.permissions, Flags::union);
             change(rule, format!("add {}", quoted(&named)))
         }

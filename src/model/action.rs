@@ -35,23 +35,42 @@ pub enum Action {
     RunPython(RunPython),
 }
 
+/// What an action does, whatever tool it is of. What it does to each path is its [`Access`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Reads what is in a root.
+    Reads,
+    /// Replaces the content of files.
+    Changes,
+    /// Makes a folder.
+    Makes,
+    /// Gives something another name.
+    Moves,
+    /// Makes a copy.
+    Copies,
+    /// Takes away what is there.
+    Removes,
+    /// Reads from a host.
+    Fetches,
+    /// Sends to a host.
+    Sends,
+    /// Runs a program.
+    Runs,
+}
+
 impl Action {
-    /// Whether all it does is to take away what is there.
-    pub const fn only_removes(&self) -> bool {
+    /// What it does: the one answer for each kind of action, from which its level and what a yes may cover are computed.
+    pub fn effect(&self) -> Effect {
         match self {
-            Self::DeleteFile(_) => true,
-            Self::ReadFile(_)
-            | Self::WriteFile(_)
-            | Self::EditFile(_)
-            | Self::EditFiles(_)
-            | Self::ListDirectory(_)
-            | Self::SearchFiles(_)
-            | Self::FileInfo(_)
-            | Self::CreateDirectory(_)
-            | Self::MoveFile(_)
-            | Self::CopyFile(_)
-            | Self::Fetch(_)
-            | Self::RunPython(_) => false,
+            Self::ReadFile(_) | Self::ListDirectory(_) | Self::SearchFiles(_) | Self::FileInfo(_) => Effect::Reads,
+            Self::WriteFile(_) | Self::EditFile(_) | Self::EditFiles(_) => Effect::Changes,
+            Self::CreateDirectory(_) => Effect::Makes,
+            Self::MoveFile(_) => Effect::Moves,
+            Self::CopyFile(_) => Effect::Copies,
+            Self::DeleteFile(_) => Effect::Removes,
+            Self::Fetch(fetch) if matches!(fetch.method.as_str(), "GET" | "HEAD") && fetch.body.is_none() => Effect::Fetches,
+            Self::Fetch(_) => Effect::Sends,
+            Self::RunPython(_) => Effect::Runs,
         }
     }
 }

@@ -129,6 +129,14 @@ impl PathFact {
         cut: false,
     };
 
+    /// Where the path is in the entries' own spelling, once links were followed.
+    pub const fn resolved<'p>(&'p self, written: &'p RelPath) -> &'p RelPath {
+        match &self.link {
+            Link::Leads(path) => path,
+            Link::None | Link::OnTheWay | Link::Outside => self.spelling.of(written),
+        }
+    }
+
     /// A plain fact of this kind.
     pub fn of(kind: Kind) -> Self {
         Self { kind, names: u64::from(kind != Kind::Absent), ..Self::ABSENT }

@@ -18,7 +18,7 @@ mod stage;
 mod url;
 
 pub use action::{
-    Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Encoding, Fetch, FileInfo, Format, Links,
+    Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
     ListDirectory, MoveFile, ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
 };
 pub use bytes::{Bytes, BytesFault};

@@ -56,15 +56,10 @@ impl Capability {
             (_, Some(given)) => (Some(given.clone()), "is"),
             (ArgumentRule::Bounded(_), None) => (self.in_force(name, rule), "is absent and would be"),
         };
-        let (wanted, shown) = match value {
-            Some(value) => match fits(rule, &value) {
-                Ok(()) => return Ok(()),
-                Err(wanted) => (wanted, format!("{shown} `{}`", value.to_string().chars().take(60).collect::<String>())),
-            },
-            None => match fits(rule, &Value::Null) {
-                Ok(()) => return Ok(()),
-                Err(wanted) => (wanted, "is absent and would have no bound".to_owned()),
-            },
+        let Err(wanted) = fits(rule, value.as_ref().unwrap_or(&Value::Null)) else { return Ok(()) };
+        let shown = match value {
+            Some(value) => format!("{shown} `{}`", value.to_string().chars().take(60).collect::<String>()),
+            None => "is absent and would have no bound".to_owned(),
         };
         Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` of `{}` {shown}, which is not allowed", self.spec.name))
             .rule(format!("tools.{}.allowed_arguments.{name}", self.spec.name))

@@ -206,23 +206,23 @@ pub(super) fn judge_tool(name: &str, profile: &Profile, tool: &str) -> Result<()
 /// Line 5, for a tool that does what older tools do. A manifest that was written before this tool restricts what it does by the names of those.
 fn judge_alike(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSpec) -> Result<(), Refusal> {
     let two_persons = |tool: &str| manifest.approvals.two_persons.iter().any(|named| named == tool);
+    let has_rules = |tool: &str| manifest.tools.contains_key(tool);
     for other in spec.alike {
-        if let Some((index, pattern)) = profile.denied_tools.iter().enumerate().find(|(_, pattern)| pattern.matches(other)) {
-            let why = format!("`{}` does what `{other}` does, which is denied by `{}`", spec.name, pattern.as_str());
-            return Err(Refusal::new(Code::ToolDenied, why)
-                .rule(format!("profiles.{name}.denied_tools[{index}]"))
-                .hint("use another tool; this one stays denied"));
-        }
-        let rule = if manifest.tools.contains_key(*other) && !manifest.tools.contains_key(spec.name) {
-            format!("tools.{other}")
+        let (code, rule) = if let Some(index) = profile.denied_tools.iter().position(|pattern| pattern.matches(other)) {
+            (Code::ToolDenied, format!("profiles.{name}.denied_tools[{index}]"))
+        } else if has_rules(other) && !has_rules(spec.name) {
+            (Code::ToolNotAllowed, format!("tools.{other}"))
         } else if two_persons(other) && !two_persons(spec.name) {
-            "approvals.two_persons".to_owned()
+            (Code::ToolNotAllowed, "approvals.two_persons".to_owned())
         } else {
             continue;
         };
-        return Err(Refusal::new(Code::ToolNotAllowed, format!("`{}` does what `{other}` does, which is restricted", spec.name))
+        return Err(Refusal::new(code, format!("`{}` does what `{other}` does, which is denied or restricted by `{rule}`", spec.name))
             .rule(rule)
-            .hint(format!("use `{other}`; the operator opens this one by `[tools.{}]`", spec.name)));
+            .hint(match code {
+                Code::ToolDenied => "use another tool; this one stays denied".to_owned(),
+                _ => format!("use `{other}`; the operator opens this one by `[tools.{}]`", spec.name),
+            }));
     }
     Ok(())
 }

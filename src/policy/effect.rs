@@ -3,7 +3,7 @@
 use super::capability::{Capability, python_network, python_roots};
 use super::later::{is_run_later, programs_reach};
 use super::screen::Screened;
-use crate::model::{Access, Action, Facts, Fetch, Kind, Level, PathFact, Target, WriteMode};
+use crate::model::{Access, Action, Effect, Facts, Kind, Level, PathFact, Target, WriteMode};
 
 /// What a level means, in words for a person.
 pub const fn meaning(level: Level) -> &'static str {
@@ -27,22 +27,12 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
         .map(|((touch, target), fact)| level_of_touch(capability, action, touch.access, target, fact))
         .max()
         .unwrap_or(Level::Read);
-    let own = match action {
-        Action::Fetch(fetch) => level_of_fetch(fetch),
-        Action::RunPython(_) => level_of_program(capability),
-        Action::MoveFile(_) if moves_into_scratch(capability, action, targets) => Level::Destroy,
-        Action::MoveFile(_) if moves_links_out(capability, targets, facts) => Level::Change,
-        Action::ReadFile(_)
-        | Action::WriteFile(_)
-        | Action::EditFile(_)
-        | Action::EditFiles(_)
-        | Action::ListDirectory(_)
-        | Action::SearchFiles(_)
-        | Action::FileInfo(_)
-        | Action::CreateDirectory(_)
-        | Action::MoveFile(_)
-        | Action::CopyFile(_)
-        | Action::DeleteFile(_) => Level::Read,
+    let own = match action.effect() {
+        Effect::Sends => Level::Destroy,
+        Effect::Runs => level_of_program(capability),
+        Effect::Moves if moves_into_scratch(capability, action, targets) => Level::Destroy,
+        Effect::Moves if moves_links_out(capability, targets, facts) => Level::Change,
+        Effect::Reads | Effect::Changes | Effect::Makes | Effect::Moves | Effect::Copies | Effect::Removes | Effect::Fetches => Level::Read,
     };
     let later = if is_run_later(&capability.manifest, action, screened, facts) { Level::Destroy } else { Level::Read };
     own.max(touched).max(later)
@@ -86,11 +76,6 @@ fn moves_links_out(capability: &Capability, targets: &[Target], facts: &Facts) -
     let scratch = |at: usize| targets.get(at).is_some_and(|target| is_scratch(capability, target));
     let below = facts.paths.first().map_or(&[] as &[_], |fact| fact.below.as_slice());
     scratch(0) && !scratch(1) && below.iter().any(|entry| !matches!(entry.kind, Kind::File | Kind::Directory))
-}
-
-fn level_of_fetch(fetch: &Fetch) -> Level {
-    let reads = matches!(fetch.method.as_str(), "GET" | "HEAD") && fetch.body.is_none();
-    if reads { Level::Read } else { Level::Destroy }
 }
 
 fn level_of_program(capability: &Capability) -> Level {

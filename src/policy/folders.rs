@@ -5,19 +5,18 @@ use super::arguments::fits;
 use super::capability::{Capability, judge_tool};
 use super::paths::judge_text;
 use crate::manifest::Manifest;
-use crate::model::{Access, Code, Facts, Level, Link, PathFact, Refusal, Target};
+use crate::model::{Access, Code, Facts, Level, PathFact, Refusal, RelPath, Target};
 
 /// The tool whose rules hold for folders, whichever tool makes them.
 const MAKER: &str = "create_directory";
 
 /// The folders that are made for a target, the topmost first, where links on the way were followed.
 pub fn made(target: &Target, fact: &PathFact) -> Vec<Target> {
-    let path = match &fact.link {
-        Link::Leads(path) => path,
-        Link::None | Link::OnTheWay | Link::Outside => fact.spelling.of(&target.path),
-    };
-    let folders = path.last_folders(fact.missing_folders).into_iter();
-    folders.map(|path| Target { root: target.root.clone(), path }).collect()
+    folders_above(target, fact.resolved(&target.path), fact)
+}
+
+fn folders_above(target: &Target, path: &RelPath, fact: &PathFact) -> Vec<Target> {
+    path.last_folders(fact.missing_folders).into_iter().map(|path| Target { root: target.root.clone(), path }).collect()
 }
 
 /// The level that the manifest gives to the making of folders, where the call makes some.
@@ -31,8 +30,7 @@ pub(super) fn raised(manifest: &Manifest, facts: &Facts) -> Level {
 /// # Errors
 /// `not_found` where this caller may make no folders; `path_denied`, `path_not_allowed` for one of them.
 pub(super) fn judge_made(capability: &Capability, target: &Target, fact: &PathFact) -> Result<(), Refusal> {
-    let folders = target.path.last_folders(fact.missing_folders).into_iter();
-    let folders: Vec<Target> = folders.map(|path| Target { root: target.root.clone(), path }).collect();
+    let folders = folders_above(target, &target.path, fact);
     let Some(deepest) = folders.last() else { return Ok(()) };
     if let Some((why, rule)) = closed(capability, deepest) {
         return Err(Refusal::new(Code::NotFound, format!("the folder `{deepest}` does not exist, and this call may not make it: {why}"))

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::capability::{Capability, python_roots};
 use super::screen::Screened;
 use crate::manifest::{FoldedPath, LaterPattern, Manifest, RootMode};
-use crate::model::{Access, Action, Entry, Facts, Link, PathFact, RelPath, Target};
+use crate::model::{Access, Action, Entry, Facts, RelPath, Target};
 
 /// One file or folder that a call changes and that another program runs or obeys later.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,21 +79,21 @@ fn changed<'a>(manifest: &Manifest, action: &Action, screened: &'a Screened, fac
     }
     let touches = action.touches();
     let all = || touches.iter().zip(&screened.targets).zip(&facts.paths);
-    let to = all().find(|((touch, _), _)| touch.access == Access::MoveTo).map(|((_, target), fact)| (target, resolved(target, fact)));
+    let to = all().find(|((touch, _), _)| touch.access == Access::MoveTo).map(|((_, target), fact)| (target, fact.resolved(&target.path)));
     for ((touch, target), fact) in all().filter(|((touch, _), _)| touch.access.writes()) {
         let root = target.root.as_str();
-        let last = resolved(target, fact);
-        found.extend([&target.path, fact.spelling.of(&target.path), &last].map(|path| Changed::new(root, path.clone())));
+        let last = fact.resolved(&target.path);
+        found.extend([&target.path, fact.spelling.of(&target.path), last].map(|path| Changed::new(root, path.clone())));
         if fact.obeyed_as.is_some() {
             found.push(Changed { obeyed_as: fact.obeyed_as.clone(), ..Changed::new(root, last.clone()) });
         }
         let moved = to.as_ref().filter(|_| touch.access == Access::MoveFrom);
         for entry in &fact.below {
             found.push(Changed::new(root, entry.path.clone()));
-            found.extend(moved.and_then(|(to, new)| Some(Changed::new(&to.root, entry.path.rebased(&last, new)?))));
+            found.extend(moved.and_then(|(to, new)| Some(Changed::new(&to.root, entry.path.rebased(last, new)?))));
         }
         for (path, obeyed_as) in in_repositories(&fact.below) {
-            let there = moved.and_then(|(to, new)| Some((to, path.rebased(&last, new)?, obeyed_as.rebased(&last, new)?)));
+            let there = moved.and_then(|(to, new)| Some((to, path.rebased(last, new)?, obeyed_as.rebased(last, new)?)));
             found.extend(there.map(|(to, path, obeyed_as)| Changed { obeyed_as: Some(obeyed_as), ..Changed::new(&to.root, path) }));
             found.push(Changed { obeyed_as: Some(obeyed_as), ..Changed::new(root, path) });
         }
@@ -120,14 +120,6 @@ fn in_repositories(below: &[Entry]) -> Vec<(RelPath, RelPath)> {
         Some((entry.path.clone(), entry.path.rebased(&repository, &repository.join(".git"))?))
     };
     below.iter().filter(|_| !repositories.is_empty()).filter_map(inside).collect()
-}
-
-/// Where a target is in the entries' own spelling, once links were followed.
-fn resolved(target: &Target, fact: &PathFact) -> RelPath {
-    match &fact.link {
-        Link::Leads(path) => path.clone(),
-        Link::None | Link::OnTheWay | Link::Outside => fact.spelling.of(&target.path).clone(),
-    }
 }
 
 /// The roots in which a program of this caller can change files that run later: those that stay, that it writes to directly, while the manifest

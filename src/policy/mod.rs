@@ -30,8 +30,8 @@ pub use capability::{
 };
 pub use judge::{grant_of, judge};
 pub use program::Program;
-pub use scope::{Scope, folder_of, is_change, kin, offered, parts};
+pub use scope::{Scope, folder_of, kin, offered, parts};
 pub use screen::Screened;
 pub use state::{Answer, AnswerChannel, Budgets, Channels, Grant, Response, Review, State};
 pub use verdict::{Decision, Verdict, line_of};
-pub use window::{Moment, window, window_of};
+pub use window::{Moment, window_of};

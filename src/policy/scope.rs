@@ -4,7 +4,7 @@ use super::approval::{lasts, mode};
 use super::capability::Capability;
 use super::state::Grant;
 use crate::manifest::Mode;
-use crate::model::{Action, Level, Target};
+use crate::model::{Action, Effect, Level, Target};
 
 /// What a yes covers, the narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
@@ -77,55 +77,22 @@ pub fn kin(tool: &str) -> &'static [&'static str] {
     if CHANGES.contains(&tool) { &CHANGES } else { &[] }
 }
 
-/// Whether an action changes the content of files, so that a yes can cover other files as well.
-pub const fn is_change(action: &Action) -> bool {
-    match action {
-        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) => true,
-        Action::ReadFile(_)
-        | Action::ListDirectory(_)
-        | Action::SearchFiles(_)
-        | Action::FileInfo(_)
-        | Action::CreateDirectory(_)
-        | Action::MoveFile(_)
-        | Action::CopyFile(_)
-        | Action::DeleteFile(_)
-        | Action::Fetch(_)
-        | Action::RunPython(_) => false,
-    }
-}
-
 /// The targets of which a lasting yes to this action would be made, each a file of its own where it changes several.
 pub fn parts<'g>(action: &Action, grant: &'g str) -> Vec<&'g str> {
     // No name holds a line end.
     if matches!(action, Action::EditFiles(_)) { grant.split('\n').collect() } else { vec![grant] }
 }
 
-/// Whether the same call can have an effect a second time. What it took away or made is then no more what it was asked about, so a lasting yes
-/// would cover nothing.
-const fn can_come_again(action: &Action) -> bool {
-    match action {
-        Action::MoveFile(_) | Action::DeleteFile(_) | Action::CreateDirectory(_) => false,
-        Action::ReadFile(_)
-        | Action::WriteFile(_)
-        | Action::EditFile(_)
-        | Action::EditFiles(_)
-        | Action::ListDirectory(_)
-        | Action::SearchFiles(_)
-        | Action::FileInfo(_)
-        | Action::CopyFile(_)
-        | Action::Fetch(_)
-        | Action::RunPython(_) => true,
-    }
-}
-
 /// The scopes that a question about this call offers, the narrowest first. What cannot last is offered once alone.
 pub fn offered(capability: &Capability, action: &Action, level: Level, grant: Option<&str>) -> Vec<Scope> {
     let mut scopes = vec![Scope::Once];
-    if grant.is_none() || !lasts(level) || mode(capability, level) != Mode::First || !can_come_again(action) {
+    // What such a call took away or made is then no more what it was asked about, so a lasting yes would cover nothing.
+    let is_spent = matches!(action.effect(), Effect::Makes | Effect::Moves | Effect::Removes);
+    if grant.is_none() || !lasts(level) || mode(capability, level) != Mode::First || is_spent {
         return scopes;
     }
     scopes.push(Scope::Session);
-    if is_change(action) {
+    if action.effect() == Effect::Changes {
         let files = parts(action, grant.unwrap_or_default());
         // A folder or a root is that of the file which is named first.
         let root = |file: &str| file.split('/').next().map(str::to_owned);
@@ -144,7 +111,9 @@ pub(super) fn covers(capability: &Capability, action: &Action, level: Level, gra
         Scope::Once => false,
         Scope::Session => grant.target == target,
         // What runs later, what is protected and what a tool's rule raises is above this level, or refused before.
-        Scope::SessionFolder | Scope::SessionRoot => lasts(level) && is_change(action) && grant.scope.covers(&grant.target, target),
+        Scope::SessionFolder | Scope::SessionRoot => {
+            lasts(level) && action.effect() == Effect::Changes && grant.scope.covers(&grant.target, target)
+        }
     }
 }
 

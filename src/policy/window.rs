@@ -20,13 +20,8 @@ impl Moment {
     }
 }
 
-/// Whole seconds, at least 1, until one more call fits into `limit` calls in any 60 seconds; none when it fits now.
-pub fn window(times: &[Moment], now: Moment, limit: u64) -> Option<u64> {
-    window_of(times, now, limit, Duration::from_mins(1))
-}
-
-/// As [`window`] for any span. A call exactly `span` ago is out; one in the future (a clock set back) is in. A limit of 0 never
-/// fits: the span itself is given.
+/// Whole seconds, at least 1, until one more call fits into `limit` calls in any `span`; none when it fits now. A call exactly `span` ago is out;
+/// one in the future (a clock set back) is in. A limit of 0 never fits: the span itself is given.
 pub fn window_of(times: &[Moment], now: Moment, limit: u64, span: Duration) -> Option<u64> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut inside: Vec<Moment> = times.iter().copied().filter(|then| *then > now || now.since(*then) < span).collect();
@@ -48,6 +43,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn window(times: &[Moment], now: Moment, limit: u64) -> Option<u64> {
+        window_of(times, now, limit, Duration::from_mins(1))
+    }
 
     fn at(seconds: &[f64]) -> Vec<Moment> {
         seconds.iter().map(|seconds| Moment::from_seconds(*seconds)).collect()

@@ -83,7 +83,7 @@ impl Sandbox {
         counts: Option<&str>,
     ) -> Preview {
         let cancel = CancellationToken::new();
-        let counts = counts.filter(|_| crate::policy::is_change(action)).map(str::to_owned);
+        let counts = counts.filter(|_| action.effect() == crate::model::Effect::Changes).map(str::to_owned);
         let is_small = opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL;
         if is_small && counts.is_none() && opened.iter().all(|opened| opened.fact.below.is_empty()) {
             // One that has become large since is not read here.
