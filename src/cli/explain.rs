@@ -11,7 +11,7 @@ use super::decide::{Call, Decided, decide};
 use super::nearest;
 use crate::manifest::{Location, Manifest};
 use crate::model::{Action, Code, Facts, Link, Refusal};
-use crate::policy::{self, Decision, Screened, State, Verdict, effect, later, line_of};
+use crate::policy::{self, Decision, Screened, State, Verdict, effect, later};
 use crate::tool::Tool;
 
 /// One line of the decision.
@@ -93,7 +93,7 @@ pub fn explain(
 
 fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Decided) -> Vec<Step> {
     let verdict = &decided.verdict;
-    let last = line_of(verdict.code);
+    let last = verdict.code.line();
     let mut steps = Vec::new();
     let mut pass = |line: u8, rule: Option<String>, what: String| {
         if line < last {

@@ -75,7 +75,7 @@ fn budgets(value: Option<&Value>, tool: Option<&str>) -> Budgets {
     let amount = |name: &str, user: &[&str]| {
         let least = u64::from(tool.is_some_and(|tool| user.contains(&tool)));
         match value.and_then(|value| value.get(name)) {
-            Some(Value::String(text)) => text.parse().map_or(u64::MAX, |Bytes(bytes)| bytes),
+            Some(Value::String(text)) => Bytes::parse(text).map_or(u64::MAX, |Bytes(bytes)| bytes),
             Some(number) => number.as_u64().unwrap_or(u64::MAX),
             None => least,
         }

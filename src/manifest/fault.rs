@@ -22,8 +22,6 @@ pub struct Fault {
     pub location: Option<Location>,
     /// How many characters of that line are at fault.
     pub width: usize,
-    /// The offending text.
-    pub found: String,
     /// What is wrong and what to do.
     pub what: String,
     /// The known word nearest to it.
@@ -51,11 +49,10 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone, Default)]
 pub struct Spans(BTreeMap<String, Span>);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Span {
     location: Option<Location>,
     width: usize,
-    found: String,
 }
 
 impl Spans {
@@ -97,17 +94,16 @@ impl<'t> Ledger<'t> {
         Self { text, lines, spans: Spans::default(), faults: Vec::new() }
     }
 
-    /// Notes where a key stands and what is written there.
-    pub(super) fn note(&mut self, at: &str, span: &Range<usize>, found: impl FnOnce() -> String) {
-        let (location, width) = self.position(span);
-        let found = if self.text.is_empty() { found() } else { self.text.get(span.clone()).unwrap_or_default().to_owned() };
-        self.spans.0.insert(at.to_owned(), Span { location, width, found });
+    /// Notes where a key stands.
+    pub(super) fn note(&mut self, at: &str, span: &Range<usize>) {
+        let span = self.position(span);
+        self.spans.0.insert(at.to_owned(), span);
     }
 
     /// Adds a fault at a span.
-    pub(super) fn fault_in(&mut self, at: &str, span: &Range<usize>, found: &str, what: impl Into<String>, nearest: Option<String>) {
-        let (location, width) = self.position(span);
-        self.faults.push(Fault { at: at.to_owned(), location, width, found: found.to_owned(), what: what.into(), nearest });
+    pub(super) fn fault_in(&mut self, at: &str, span: &Range<usize>, what: impl Into<String>, nearest: Option<String>) {
+        let Span { location, width } = self.position(span);
+        self.faults.push(Fault { at: at.to_owned(), location, width, what: what.into(), nearest });
     }
 
     /// Adds a fault at a noted key, or at the nearest table above it.
@@ -120,24 +116,23 @@ impl<'t> Ledger<'t> {
         self.faults.push(self.spans.fault(at, what, nearest));
     }
 
-    fn position(&self, span: &Range<usize>) -> (Option<Location>, usize) {
+    fn position(&self, span: &Range<usize>) -> Span {
         if self.text.is_empty() {
-            return (None, 0);
+            return Span::default();
         }
         let line = self.lines.partition_point(|begin| *begin <= span.start).max(1);
         let begin = self.lines.get(line - 1).copied().unwrap_or(0);
         let column = self.text.get(begin..span.start).map_or(0, |before| before.chars().count()) + 1;
         let shown = self.text.get(span.clone()).unwrap_or_default();
         let width = shown.lines().next().map_or(0, |first| first.chars().count()).max(1);
-        (Some(Location { line, column }), width)
+        Span { location: Some(Location { line, column }), width }
     }
 }
 
 impl Spans {
     /// A fault at a noted key, or at the nearest table above it.
     pub(super) fn fault(&self, at: &str, what: impl Into<String>, nearest: Option<String>) -> Fault {
-        let span = self.nearest(at).cloned().unwrap_or_default();
-        let found = if self.holds(at) { span.found } else { String::new() };
-        Fault { at: at.to_owned(), location: span.location, width: span.width, found, what: what.into(), nearest }
+        let Span { location, width } = self.nearest(at).copied().unwrap_or_default();
+        Fault { at: at.to_owned(), location, width, what: what.into(), nearest }
     }
 }

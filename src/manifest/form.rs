@@ -30,14 +30,14 @@ pub(super) fn read(form: &str, text: &str) -> Result<Value, String> {
         "origin" => return origin(text).map(Value::from),
         "package" => return requirement(text).map(Value::from),
         "text or none" if text.is_empty() => Ok(()),
-        "text" | "text or none" => written(text),
+        "text" | "text or none" => nonblank(text),
         "address" => address(text),
         "algorithm" => algorithm(text),
         "module" => module(text),
         "public url" => public_url(text),
         "domain" => DomainPattern::parse(text).map(drop),
         "later pattern" => LaterPattern::parse(text).map(drop),
-        form => own(form, text),
+        form => of_type(form, text),
     };
     checked.map(|()| Value::from(text))
 }
@@ -62,7 +62,7 @@ macro_rules! forms {
             }
         )*
 
-        fn own(form: &str, text: &str) -> Result<(), String> {
+        fn of_type(form: &str, text: &str) -> Result<(), String> {
             match form {
                 $($form => $read(text).map(drop),)*
                 _ => Ok(()),
@@ -72,7 +72,7 @@ macro_rules! forms {
 }
 
 forms! {
-    "size" Bytes = size;
+    "size" Bytes = Bytes::parse;
     "allow pattern" AllowPattern = AllowPattern::parse;
     "deny pattern" DenyPattern = DenyPattern::parse;
     "domain or address" DomainPattern = DomainPattern::parse_denied;
@@ -80,16 +80,12 @@ forms! {
     "proxy" UpstreamProxy = UpstreamProxy::parse;
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
-    text.parse().map_err(|fault: crate::model::BytesFault| fault.to_string())
-}
-
 fn scheme(text: &str) -> Result<Scheme, String> {
     Scheme::parse(text).ok_or_else(|| format!("`{text}` is no scheme that is spoken here; write `https` or `http`"))
 }
 
 /// A text that is not blank and holds no control character.
-fn written(text: &str) -> Result<(), String> {
+fn nonblank(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         return Err("this is empty; write a value, or leave the key out".to_owned());
     }

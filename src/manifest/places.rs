@@ -1,6 +1,5 @@
 //! Where roots lie, by their text alone. The file system is looked at by the caller, who adds what it finds.
 
-use super::fault::Spans;
 use super::{Fault, Manifest, Place};
 
 impl Manifest {
@@ -9,7 +8,6 @@ impl Manifest {
     /// # Errors
     /// Roots that then lie inside one another, or are the whole file system.
     pub fn resolve_roots(&mut self, base: &str) -> Result<(), Vec<Fault>> {
-        let spans = std::mem::take(&mut self.spans);
         let mut faults = Vec::new();
         for (name, root) in &mut self.roots {
             let Place::Path(path) = &root.place else { continue };
@@ -18,13 +16,10 @@ impl Manifest {
             }
             match join(base, path) {
                 Some(segments) if !segments.is_empty() => root.paths = vec![segments],
-                _ => faults.push(spans.fault(&format!("roots.{name}.path"), "this is the whole machine; name a folder", None)),
+                _ => faults.push(self.spans.fault(&format!("roots.{name}.path"), "this is the whole machine; name a folder", None)),
             }
         }
-        if let Err(nested) = self.nested_roots(&spans) {
-            faults.extend(nested);
-        }
-        self.spans = spans;
+        faults.extend(self.check_nesting().err().into_iter().flatten());
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
@@ -68,10 +63,6 @@ impl Manifest {
     /// # Errors
     /// One fault for each such pair.
     pub fn check_nesting(&self) -> Result<(), Vec<Fault>> {
-        self.nested_roots(&self.spans)
-    }
-
-    pub(super) fn nested_roots(&self, spans: &Spans) -> Result<(), Vec<Fault>> {
         let mut faults = Vec::new();
         for (index, (name, root)) in self.roots.iter().enumerate() {
             for (other_name, other) in self.roots.iter().skip(index + 1) {
@@ -83,7 +74,7 @@ impl Manifest {
                 };
                 let what =
                     format!("the root `{inner}` lies inside the root `{outer}`, so a file would be in two; give each its own folder");
-                faults.push(spans.fault(&format!("roots.{inner}.path"), what, None));
+                faults.push(self.spans.fault(&format!("roots.{inner}.path"), what, None));
             }
         }
         if faults.is_empty() { Ok(()) } else { Err(faults) }

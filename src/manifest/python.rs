@@ -36,7 +36,7 @@ enum Writes {
 
 /// A root as a program sees it. The root's own mode and the flags of the profile hold besides.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(from = "WrittenUse")]
+#[serde(from = "UseForm")]
 pub struct RootUse {
     /// The root's name.
     pub name: String,
@@ -56,7 +56,7 @@ impl RootUse {
 /// A root as a program sees it, as it is written.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum WrittenUse {
+enum UseForm {
     /// The root's name; its own mode holds.
     Name(String),
     /// The name with what the program may do in it.
@@ -76,11 +76,11 @@ struct UseTable {
     _writes: Writes,
 }
 
-impl From<WrittenUse> for RootUse {
-    fn from(written: WrittenUse) -> Self {
+impl From<UseForm> for RootUse {
+    fn from(written: UseForm) -> Self {
         match written {
-            WrittenUse::Name(name) => Self::whole(name),
-            WrittenUse::Table(UseTable { name, mode, .. }) => Self { name, mode, is_view: mode == RootMode::ReadOnly },
+            UseForm::Name(name) => Self::whole(name),
+            UseForm::Table(UseTable { name, mode, .. }) => Self { name, mode, is_view: mode == RootMode::ReadOnly },
         }
     }
 }

@@ -43,11 +43,12 @@ fn read(tree: Option<Node>, bytes: &[u8], specs: &[&ToolSpec], mut ledger: Ledge
     };
     let mut reader = Reader { ledger, specs };
     reader.manifest(&mut manifest);
-    let Reader { ledger, .. } = reader;
+    let Reader { mut ledger, .. } = reader;
+    manifest.spans = std::mem::take(&mut ledger.spans);
+    ledger.faults.extend(manifest.check_nesting().err().into_iter().flatten());
     if !ledger.faults.is_empty() {
         return Err(finish(ledger));
     }
-    manifest.spans = ledger.spans;
     manifest.sha256 = Sha256::digest(bytes).into();
     Ok(manifest)
 }
@@ -94,9 +95,6 @@ impl Reader<'_, '_> {
         }
         // An empty one stands for the environment's.
         manifest.state.dir.take_if(|dir| dir.is_empty());
-        if let Err(faults) = manifest.nested_roots(&self.ledger.spans) {
-            self.ledger.faults.extend(faults);
-        }
     }
 
     pub(super) fn fault(&mut self, at: &str, what: impl Into<String>) {

@@ -55,7 +55,7 @@ fn tidy(schema: &mut Value, with_forms: bool) {
             if members.contains_key("properties") {
                 members.insert("additionalProperties".to_owned(), false.into());
             }
-            if let Some(default) = members.remove("default").and_then(|default| shown(&default, members)) {
+            if let Some(default) = members.remove("default").and_then(|default| default_text(&default, members)) {
                 members.insert("default".to_owned(), default);
             }
             if !with_forms {
@@ -75,7 +75,7 @@ fn tidy(schema: &mut Value, with_forms: bool) {
 }
 
 /// A default as the manifest would write it; none of a table, and of what must be written.
-fn shown(default: &Value, members: &Map<String, Value>) -> Option<Value> {
+fn default_text(default: &Value, members: &Map<String, Value>) -> Option<Value> {
     match (members.get("format").and_then(Value::as_str), default) {
         (Some("size"), Value::Number(size)) => size.as_u64().map(|size| Bytes(size).to_string().into()),
         (Some("percent"), share) => Some(format!("{share}%").into()),

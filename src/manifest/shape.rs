@@ -25,7 +25,7 @@ pub(super) fn fit(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>
                     Some(instead) => (format!("`{text}` was removed; {instead}"), None),
                     None => (format!("`{}` is not one of {}", text.escape_debug(), listed(&words)), nearest(text, words.iter().copied())),
                 };
-                ledger.fault_in(at, &node.span, text, what, near);
+                ledger.fault_in(at, &node.span, what, near);
                 None
             }
             _ => wrong(node, &listed(&words), at, ledger),
@@ -40,7 +40,7 @@ pub(super) fn fit(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>
             let Some(items) = schema.get("items") else { return Some(node.to_json()) };
             let fit_one = |(index, value): (usize, &Node)| {
                 let at = format!("{at}[{index}]");
-                note(ledger, &at, value);
+                ledger.note(&at, &value.span);
                 // A left-out entry would shift the places of those after it.
                 fit(value, items, &at, ledger).unwrap_or(Value::Null)
             };
@@ -70,15 +70,11 @@ fn fit_table(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> 
                 Some(instead) => (format!("`{}` was removed; {instead}", member.key), None),
                 None => (format!("unknown key `{}`", member.key.escape_debug()), nearest(&member.key, keys)),
             };
-            ledger.fault_in(&at, &member.span, &member.key, what, near);
+            ledger.fault_in(&at, &member.span, what, near);
             continue;
         };
         // A table is shown by its name, for its own span is everything in it.
-        if matches!(member.value.kind, Kind::Table(_)) {
-            ledger.note(&at, &member.span, || member.key.clone());
-        } else {
-            note(ledger, &at, &member.value);
-        }
+        ledger.note(&at, if matches!(member.value.kind, Kind::Table(_)) { &member.span } else { &member.value.span });
         if let Some(value) = fit(&member.value, inner, &at, ledger) {
             fitted.insert(member.key.clone(), value);
         }
@@ -108,7 +104,7 @@ fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut
     let number = match (value, schema.get("format").and_then(Value::as_str)) {
         (Value::Number(number), _) => number,
         (Value::String(text), Some(form)) => {
-            return form::read(form, text).map_err(|what| ledger.fault_in(at, &node.span, text, what, None)).ok();
+            return form::read(form, text).map_err(|what| ledger.fault_in(at, &node.span, what, None)).ok();
         }
         (value, _) => return Some(value.clone()),
     };
@@ -121,25 +117,14 @@ fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut
             Some(_) => format!("{number} is not from {} to {}", shown(least), shown(most)),
             None => format!("{number} is less than {}", shown(least)),
         };
-        ledger.fault_in(at, &node.span, &number.to_string(), what, None);
+        ledger.fault_in(at, &node.span, what, None);
         return None;
     }
     Some(value.clone())
 }
 
-fn note(ledger: &mut Ledger<'_>, at: &str, node: &Node) {
-    ledger.note(at, &node.span, || match node.to_json() {
-        Value::String(text) => text,
-        other => other.to_string(),
-    });
-}
-
 fn wrong(node: &Node, wanted: &str, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
-    let found = match &node.kind {
-        Kind::Scalar(value) => value.to_string(),
-        _ => String::new(),
-    };
-    ledger.fault_in(at, &node.span, &found, format!("this is {}; it must be {wanted}", node.name()), None);
+    ledger.fault_in(at, &node.span, format!("this is {}; it must be {wanted}", node.name()), None);
     None
 }
 

@@ -37,8 +37,7 @@ pub(super) fn from_toml(text: &str, ledger: &mut Ledger<'_>) -> Option<Node> {
     let (table, faults) = DeTable::parse_recoverable(text);
     for fault in &faults {
         let span = fault.span().unwrap_or(0..0);
-        let found = text.get(span.clone()).unwrap_or_default().to_owned();
-        ledger.fault_in("", &span, &found, format!("this is not TOML: {}", fault.message().replace('\n', " ")), None);
+        ledger.fault_in("", &span, format!("this is not TOML: {}", fault.message().replace('\n', " ")), None);
     }
     if !faults.is_empty() {
         return None;

@@ -2,23 +2,15 @@
 
 use std::time::Duration;
 
+use crate::model::amount;
+
 /// Reads a whole number and a unit: `ms`, `s`, `m`, `h`, `d`. Bounds: up to 100 years.
 /// # Errors
 /// A sentence for the manifest's list of faults.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let fault = || format!("`{text}` is no amount of time; write a whole number and a unit, e.g. `500ms`, `10s`, `10m`, `2h`, `400d`");
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at_checked(digits).ok_or_else(fault)?;
-    let number: u64 = number.parse().map_err(|_| fault())?;
-    let milliseconds: u64 = match unit.trim_start_matches(' ') {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err(fault()),
-    };
-    let milliseconds = number.checked_mul(milliseconds).ok_or_else(fault)?;
+    let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let milliseconds = amount(text, &units).ok_or_else(fault)?;
     // A century in milliseconds: what is longer is a slip of the pen, and would overflow later sums.
     if milliseconds > 36_500 * 86_400_000 {
         return Err(fault());

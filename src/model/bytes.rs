@@ -1,7 +1,6 @@
 //! Amounts of data as a type, so that no number travels without its unit.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::Serialize;
 
@@ -40,32 +39,35 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a text is no amount of data.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no amount of data; write a whole number and a unit, e.g. `64 KiB`, `1 MiB`, `2 GiB`, or bytes alone: `4096`")]
-pub struct BytesFault(String);
-
-impl FromStr for Bytes {
-    type Err = BytesFault;
-
+impl Bytes {
     /// Reads a whole number with an optional unit: `B`, `KiB`, `MiB`, `GiB` (powers of 1024), `KB`, `MB`, `GB` (powers of 1000).
-    fn from_str(text: &str) -> Result<Self, BytesFault> {
-        let fault = || BytesFault(text.to_owned());
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text.split_at_checked(digits).ok_or_else(fault)?;
-        let factor: u64 = match unit.trim_start_matches(' ') {
-            "" | "B" => 1,
-            "KiB" => 1 << 10,
-            "MiB" => 1 << 20,
-            "GiB" => 1 << 30,
-            "KB" => 1000,
-            "MB" => 1_000_000,
-            "GB" => 1_000_000_000,
-            _ => return Err(fault()),
+    /// # Errors
+    /// A sentence for the manifest's list of faults.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const FACTORS: [(&str, u64); 8] = [
+            ("", 1),
+            ("B", 1),
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+            ("KB", 1000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+        ];
+        let fault = || {
+            format!(
+                "`{text}` is no amount of data; write a whole number and a unit, e.g. `64 KiB`, `1 MiB`, `2 GiB`, or bytes alone: `4096`"
+            )
         };
-        let number: u64 = number.parse().map_err(|_| fault())?;
-        number.checked_mul(factor).map(Bytes).ok_or_else(fault)
+        amount(text, &FACTORS).map(Self).ok_or_else(fault)
     }
+}
+
+/// Reads a whole number and one of these units, with or without blanks between.
+pub(crate) fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.bytes().take_while(u8::is_ascii_digit).count())?;
+    let (_, factor) = units.iter().find(|(known, _)| *known == unit.trim_start_matches(' '))?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
 #[cfg(test)]
@@ -74,16 +76,16 @@ mod tests {
 
     #[test]
     fn units_are_powers_of_1024_when_written_with_an_i() {
-        assert_eq!("64 KiB".parse(), Ok(Bytes(65_536)));
-        assert_eq!("1MiB".parse(), Ok(Bytes::mib(1)));
-        assert_eq!("100".parse(), Ok(Bytes(100)));
-        assert_eq!("2 MB".parse(), Ok(Bytes(2_000_000)));
+        assert_eq!(Bytes::parse("64 KiB"), Ok(Bytes(65_536)));
+        assert_eq!(Bytes::parse("1MiB"), Ok(Bytes::mib(1)));
+        assert_eq!(Bytes::parse("100"), Ok(Bytes(100)));
+        assert_eq!(Bytes::parse("2 MB"), Ok(Bytes(2_000_000)));
     }
 
     #[test]
     fn what_is_no_whole_number_with_a_known_unit_is_refused() {
         for text in ["", "MiB", "-1", "1.5 MiB", "1 mib", "1 TiBs", "99999999999999999999", "18446744073709551615 GiB", "1 KiB "] {
-            assert!(text.parse::<Bytes>().is_err(), "{text}");
+            assert!(Bytes::parse(text).is_err(), "{text}");
         }
     }
 

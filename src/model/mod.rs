@@ -21,7 +21,8 @@ pub use action::{
     Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
     ListDirectory, MoveFile, ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
 };
-pub use bytes::{Bytes, BytesFault};
+pub use bytes::Bytes;
+pub(crate) use bytes::amount;
 pub use call::{Caller, Channel, ClientLabel, Repeat, STDIO, ToolCall};
 pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal $line:literal,)*) => {
         /// The reason of a verdict or of a failed call, as scripts and models see it. Names are promises.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
@@ -17,163 +17,168 @@ macro_rules! codes {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $text),* }
             }
+
+            /// The line of the decision at which it is given; 16 is the call itself.
+            pub fn line(self) -> u8 {
+                [$($line),*].get(self as usize).copied().unwrap_or(16)
+            }
         }
     };
 }
 
 codes! {
     /// Allowed without asking.
-    Ok = "ok",
+    Ok = "ok" 12,
     /// Allowed by a live grant.
-    Remembered = "remembered",
+    Remembered = "remembered" 13,
     /// Allowed by an answer.
-    Approved = "approved",
+    Approved = "approved" 15,
     /// A person is asked once.
-    NeedsFirst = "needs_first",
+    NeedsFirst = "needs_first" 13,
     /// A person is asked every time.
-    NeedsEvery = "needs_every",
+    NeedsEvery = "needs_every" 14,
     /// An operator is asked.
-    NeedsOperator = "needs_operator",
+    NeedsOperator = "needs_operator" 14,
     /// A further, different operator is needed.
-    MoreApprovers = "more_approvers",
+    MoreApprovers = "more_approvers" 14,
     /// The manifest is not valid.
-    PolicyInvalid = "policy_invalid",
+    PolicyInvalid = "policy_invalid" 1,
     /// The kill switch is on.
-    Killed = "killed",
+    Killed = "killed" 1,
     /// The audit log cannot be written.
-    AuditUnavailable = "audit_unavailable",
+    AuditUnavailable = "audit_unavailable" 1,
     /// The caller maps to no profile.
-    NoProfile = "no_profile",
+    NoProfile = "no_profile" 2,
     /// The session is suspended.
-    Suspended = "suspended",
+    Suspended = "suspended" 2,
     /// No such tool.
-    UnknownTool = "unknown_tool",
+    UnknownTool = "unknown_tool" 3,
     /// Too many calls in 60 s.
-    RateLimited = "rate_limited",
+    RateLimited = "rate_limited" 4,
     /// A budget is used up.
-    Quota = "quota",
+    Quota = "quota" 4,
     /// The profile denies the tool.
-    ToolDenied = "tool_denied",
+    ToolDenied = "tool_denied" 5,
     /// The profile does not list the tool.
-    ToolNotAllowed = "tool_not_allowed",
+    ToolNotAllowed = "tool_not_allowed" 5,
     /// A permission flag is missing.
-    PermissionMissing = "permission_missing",
+    PermissionMissing = "permission_missing" 6,
     /// An argument name the tool does not have.
-    UnknownArgument = "unknown_argument",
+    UnknownArgument = "unknown_argument" 7,
     /// An argument of the wrong type or form.
-    ArgumentInvalid = "argument_invalid",
+    ArgumentInvalid = "argument_invalid" 7,
     /// An argument value the manifest does not list.
-    ArgumentNotAllowed = "argument_not_allowed",
+    ArgumentNotAllowed = "argument_not_allowed" 7,
     /// A path that is not well formed.
-    PathMalformed = "path_malformed",
+    PathMalformed = "path_malformed" 8,
     /// A path in no root.
-    PathOutsideRoots = "path_outside_roots",
+    PathOutsideRoots = "path_outside_roots" 8,
     /// A root the profile does not have.
-    RootNotInProfile = "root_not_in_profile",
+    RootNotInProfile = "root_not_in_profile" 8,
     /// A change in a read-only root.
-    RootReadOnly = "root_read_only",
+    RootReadOnly = "root_read_only" 8,
     /// A symbolic link on the way.
-    Symlink = "symlink",
+    Symlink = "symlink" 8,
     /// A file with more than one name.
-    Hardlink = "hardlink",
+    Hardlink = "hardlink" 8,
     /// A device, pipe, socket, or a folder where a file is wanted.
-    NotARegularFile = "not_a_regular_file",
+    NotARegularFile = "not_a_regular_file" 8,
     /// A denied pattern matches.
-    PathDenied = "path_denied",
+    PathDenied = "path_denied" 8,
     /// No allowed pattern matches.
-    PathNotAllowed = "path_not_allowed",
+    PathNotAllowed = "path_not_allowed" 8,
     /// The root folder itself.
-    RootItself = "root_itself",
+    RootItself = "root_itself" 8,
     /// Over `max_file_size`.
-    FileTooLarge = "file_too_large",
+    FileTooLarge = "file_too_large" 8,
     /// A URL that is not well formed.
-    UrlMalformed = "url_malformed",
+    UrlMalformed = "url_malformed" 9,
     /// Credentials in a URL.
-    UrlUserinfo = "url_userinfo",
+    UrlUserinfo = "url_userinfo" 9,
     /// A scheme that is not listed, or a downgrade.
-    SchemeNotAllowed = "scheme_not_allowed",
+    SchemeNotAllowed = "scheme_not_allowed" 9,
     /// An address written as a number.
-    IpLiteral = "ip_literal",
+    IpLiteral = "ip_literal" 9,
     /// A denied domain.
-    DomainDenied = "domain_denied",
+    DomainDenied = "domain_denied" 9,
     /// A domain that is not listed.
-    DomainNotAllowed = "domain_not_allowed",
+    DomainNotAllowed = "domain_not_allowed" 9,
     /// A port that is not listed.
-    PortNotAllowed = "port_not_allowed",
+    PortNotAllowed = "port_not_allowed" 9,
     /// A name that leads to a private address.
-    InternalAddress = "internal_address",
+    InternalAddress = "internal_address" 9,
     /// An import that is not listed.
-    ImportNotAllowed = "import_not_allowed",
+    ImportNotAllowed = "import_not_allowed" 10,
     /// A construct the static check refuses.
-    CodeForbidden = "code_forbidden",
+    CodeForbidden = "code_forbidden" 10,
     /// Source that does not parse.
-    SyntaxError = "syntax_error",
+    SyntaxError = "syntax_error" 10,
     /// A reviewer said no.
-    ReviewDenied = "review_denied",
+    ReviewDenied = "review_denied" 11,
     /// The level is closed.
-    LevelDenied = "level_denied",
+    LevelDenied = "level_denied" 12,
     /// Nobody can be asked.
-    NoApprovalChannel = "no_approval_channel",
+    NoApprovalChannel = "no_approval_channel" 14,
     /// The person said no.
-    ApprovalRefused = "approval_refused",
+    ApprovalRefused = "approval_refused" 15,
     /// A yes without the explicit content.
-    ApprovalNotExplicit = "approval_not_explicit",
+    ApprovalNotExplicit = "approval_not_explicit" 15,
     /// The answer came too late.
-    ApprovalExpired = "approval_expired",
+    ApprovalExpired = "approval_expired" 15,
     /// The answer is for something else.
-    ApprovalMismatch = "approval_mismatch",
+    ApprovalMismatch = "approval_mismatch" 15,
     /// The answer was used before.
-    ApprovalReplayed = "approval_replayed",
+    ApprovalReplayed = "approval_replayed" 15,
     /// The answer belongs to somebody else.
-    ApprovalWrongPrincipal = "approval_wrong_principal",
+    ApprovalWrongPrincipal = "approval_wrong_principal" 15,
     /// The answer came over a channel that does not count.
-    ApprovalWrongChannel = "approval_wrong_channel",
+    ApprovalWrongChannel = "approval_wrong_channel" 15,
     /// A Python root whose denied entries cannot be walled off.
-    RootNotEnforceable = "root_not_enforceable",
+    RootNotEnforceable = "root_not_enforceable" 1,
     /// A write that would store a mask in place of a secret or show a masked one, or a form of a file in which no mask can stand.
-    MaskedContent = "masked_content",
+    MaskedContent = "masked_content" 16,
     /// The path does not exist.
-    NotFound = "not_found",
+    NotFound = "not_found" 16,
     /// The target exists already.
-    AlreadyExists = "already_exists",
+    AlreadyExists = "already_exists" 16,
     /// A folder where a file is wanted.
-    IsADirectory = "is_a_directory",
+    IsADirectory = "is_a_directory" 16,
     /// A file where a folder is wanted.
-    NotADirectory = "not_a_directory",
+    NotADirectory = "not_a_directory" 16,
     /// A folder that still has entries.
-    DirectoryNotEmpty = "directory_not_empty",
+    DirectoryNotEmpty = "directory_not_empty" 16,
     /// Text was wanted and the file is not UTF-8.
-    NotText = "not_text",
+    NotText = "not_text" 16,
     /// The file changed since it was read (`expected_sha256`), or while it was being judged.
-    Conflict = "conflict",
+    Conflict = "conflict" 16,
     /// `old_text` is not in the file, or is in it more than once.
-    EditMismatch = "edit_mismatch",
+    EditMismatch = "edit_mismatch" 16,
     /// The call ran out of its time.
-    Timeout = "timeout",
+    Timeout = "timeout" 16,
     /// The client cancelled the call.
-    Cancelled = "cancelled",
+    Cancelled = "cancelled" 16,
     /// The remote host failed or answered with an error.
-    FetchFailed = "fetch_failed",
+    FetchFailed = "fetch_failed" 16,
     /// The response is larger than `max_response`.
-    ResponseTooLarge = "response_too_large",
+    ResponseTooLarge = "response_too_large" 16,
     /// What came cannot be turned into text: it is not what it claims to be, or it broke its reader.
-    Unreadable = "unreadable",
+    Unreadable = "unreadable" 16,
     /// `robots.txt` disallows it.
-    RobotsDisallowed = "robots_disallowed",
+    RobotsDisallowed = "robots_disallowed" 16,
     /// More redirects than `max_redirects`.
-    TooManyRedirects = "too_many_redirects",
+    TooManyRedirects = "too_many_redirects" 16,
     /// The sandbox cannot hold what `require` asks for.
-    SandboxUnavailable = "sandbox_unavailable",
+    SandboxUnavailable = "sandbox_unavailable" 16,
     /// A Python session that does not exist or is not the caller's.
-    SessionUnknown = "session_unknown",
+    SessionUnknown = "session_unknown" 16,
     /// The disk or the root's quota is full.
-    NoSpace = "no_space",
+    NoSpace = "no_space" 16,
     /// The disk failed while it was read or written (`EIO`).
-    DiskFailed = "disk_failed",
+    DiskFailed = "disk_failed" 16,
     /// The program failed, was stopped or hit a limit; the answer says how.
-    ProgramFailed = "program_failed",
+    ProgramFailed = "program_failed" 16,
     /// Our own fault; the log knows more under the call id.
-    Internal = "internal",
+    Internal = "internal" 16,
 }
 
 impl Code {

@@ -91,7 +91,8 @@ impl HttpUrl {
             return Err(Refusal::new(Code::UrlUserinfo, "the URL carries a user name or password before its host")
                 .hint("leave out everything up to and including the `@`"));
         }
-        if authority.contains(['|', '^', '<', '>', '"', '`', '{', '}']) || authority.chars().any(vanishes_in_a_host) {
+        // The mapping of domain names (UTS 46) deletes what is not drawn, so that two texts would name one host.
+        if authority.contains(['|', '^', '<', '>', '"', '`', '{', '}']) || authority.chars().any(super::name::is_hidden) {
             return Err(malformed(text, "has characters in its host that no host can have"));
         }
         // A host has one spelling: RFC 3986 (section 3.2.2) reads `%61` in it as `a`, and readers that do not would see another host.
@@ -289,11 +290,6 @@ const fn is_invisible(c: char) -> bool {
     matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Characters that the mapping of domain names (UTS 46) deletes, so that two texts would name one host.
-const fn vanishes_in_a_host(c: char) -> bool {
-    matches!(c, '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl Capability {
 }
 
 /// Whether a value keeps a rule; else what would.
-pub(super) fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
+fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
     match rule {
         ArgumentRule::Listed(values) => {
             if values.contains(value) {

@@ -1,7 +1,7 @@
 //! The level of a call, from what it would do: never from the tool's name.
 
 use super::capability::{Capability, python_network, python_roots};
-use super::later::{is_run_later, programs_reach};
+use super::later::{programs_reach, runs_later};
 use super::screen::Screened;
 use crate::model::{Access, Action, Effect, Facts, Kind, Level, PathFact, Target, WriteMode};
 
@@ -34,7 +34,7 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
         Effect::Moves if moves_links_out(capability, targets, facts) => Level::Change,
         Effect::Reads | Effect::Changes | Effect::Makes | Effect::Moves | Effect::Copies | Effect::Removes | Effect::Fetches => Level::Read,
     };
-    let later = if is_run_later(&capability.manifest, action, screened, facts) { Level::Destroy } else { Level::Read };
+    let later = if runs_later(&capability.manifest, action, screened, facts).is_empty() { Level::Read } else { Level::Destroy };
     own.max(touched).max(later)
 }
 

@@ -1,10 +1,9 @@
 //! Folders that a call makes on its way to a new file: each is judged as `create_directory` would judge it, by its path and by the rules
 //! that the manifest has for that tool.
 
-use super::arguments::fits;
 use super::capability::{Capability, judge_tool};
 use super::paths::judge_text;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Rates};
 use crate::model::{Access, Code, Facts, Level, PathFact, Refusal, RelPath, Target};
 
 /// The tool whose rules hold for folders, whichever tool makes them.
@@ -32,7 +31,7 @@ pub(super) fn raised(manifest: &Manifest, facts: &Facts) -> Level {
 pub(super) fn judge_made(capability: &Capability, target: &Target, fact: &PathFact) -> Result<(), Refusal> {
     let folders = folders_above(target, &target.path, fact);
     let Some(deepest) = folders.last() else { return Ok(()) };
-    if let Some((why, rule)) = closed(capability, deepest) {
+    if let Some((why, rule)) = closed(capability) {
         return Err(Refusal::new(Code::NotFound, format!("the folder `{deepest}` does not exist, and this call may not make it: {why}"))
             .rule(rule)
             .hint("write into a folder that exists"));
@@ -46,9 +45,9 @@ pub(super) fn judge_made(capability: &Capability, target: &Target, fact: &PathFa
     Ok(())
 }
 
-/// Why this caller may not make a folder, and by which rule. A rule that counts or asks about each call of the tool cannot be kept by a call
+/// Why this caller may make no folder on the way, and by which rule. A rule about the calls of the tool that makes folders cannot be kept by a call
 /// of another one.
-fn closed(capability: &Capability, folder: &Target) -> Option<(String, String)> {
+fn closed(capability: &Capability) -> Option<(String, String)> {
     let (manifest, profile) = (&capability.manifest, &capability.profile);
     if let Err(refusal) = manifest.profiles.get(profile).map_or(Ok(()), |rules| judge_tool(profile, rules, MAKER)) {
         return Some((refusal.message, refusal.rule.unwrap_or_default()));
@@ -57,18 +56,6 @@ fn closed(capability: &Capability, folder: &Target) -> Option<(String, String)> 
         return Some((format!("two persons must agree to `{MAKER}`"), "approvals.two_persons".to_owned()));
     }
     let rules = manifest.tools.get(MAKER)?;
-    let of = |key: &str| format!("tools.{MAKER}.{key}");
-    for (limit, key) in [(rules.bounds.rates.per_minute, "rate_limit_per_minute"), (rules.bounds.rates.per_hour, "rate_limit_per_hour")] {
-        if limit.is_some() {
-            return Some((format!("the calls of `{MAKER}` are counted"), of(key)));
-        }
-    }
-    match rules.arguments.get("path") {
-        Some(rule) => {
-            let wanted = fits(rule, &serde_json::Value::from(folder.to_string())).err()?;
-            Some((format!("`path` of `{MAKER}` must be {wanted}"), of("allowed_arguments.path")))
-        }
-        None if rules.only_listed => Some((format!("`path` may not be given to `{MAKER}`"), of("only_listed"))),
-        None => None,
-    }
+    let restricts = rules.only_listed || !rules.arguments.is_empty() || rules.bounds.rates != Rates::default();
+    restricts.then(|| (format!("`[tools.{MAKER}]` restricts its calls"), format!("tools.{MAKER}")))
 }

@@ -50,13 +50,6 @@ pub fn runs_later(manifest: &Manifest, action: &Action, screened: &Screened, fac
     changed.collect()
 }
 
-/// Whether the action changes anything that runs later.
-pub fn is_run_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> bool {
-    changed(manifest, action, screened, facts)
-        .iter()
-        .any(|Changed { root, path, obeyed_as }| pattern_of(manifest, root, obeyed_as.as_ref().unwrap_or(path)).is_some())
-}
-
 /// A path of a root that an action changes.
 struct Changed<'a> {
     root: &'a str,

@@ -33,5 +33,5 @@ pub use program::Program;
 pub use scope::{Scope, folder_of, kin, offered, parts};
 pub use screen::Screened;
 pub use state::{Answer, AnswerChannel, Budgets, Channels, Grant, Response, Review, State};
-pub use verdict::{Decision, Verdict, line_of};
+pub use verdict::{Decision, Verdict};
 pub use window::{Moment, window_of};
