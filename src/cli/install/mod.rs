@@ -2,25 +2,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
-mod asking;
-mod jsonc;
-mod linked;
-mod toml_table;
-mod yaml;
+mod clients;
+mod edit;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
 use super::arguments::ClientName;
-pub use asking::note;
-use linked::link_below;
-
-/// The name the server is registered under.
-const NAME: &str = "toolgate";
-/// How long a client shall wait for a call, in seconds: longer than a person is given to answer, where the client lets it be set.
-const PATIENCE_S: u32 = 120;
+use clients::{Client, Shape};
 
 /// How a client starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +55,10 @@ pub enum Fault {
         /// What is wrong, and where.
         why: String,
     },
-    /// The client keeps no file of its own for this.
-    #[error("this client is told in its settings; paste what `toolgate install` prints into {}", place.display())]
+    /// The client keeps no file of its own for this, or one that is not edited.
+    #[error("this client is configured by hand: paste what `toolgate install` prints into {}, or take it out there", place.display())]
     Pasted {
-        /// Where in the settings.
+        /// Where.
         place: PathBuf,
     },
     /// A file of the project is reached by a link, which the repository may have placed.
@@ -96,125 +85,34 @@ pub enum Fault {
 
 /// Whether a client's file lies in the project and is shared through its repository.
 pub fn is_shared(client: ClientName) -> bool {
-    matches!(client, ClientName::ClaudeCode | ClientName::Vscode)
-}
-
-/// How a client writes its configuration: the format, and the key its servers stand under.
-enum Shape {
-    Json(&'static str),
-    Toml,
-    Yaml,
-}
-
-fn shape(client: ClientName) -> Shape {
-    match client {
-        ClientName::ClaudeCode
-        | ClientName::ClaudeDesktop
-        | ClientName::Cursor
-        | ClientName::Gemini
-        | ClientName::Windsurf
-        | ClientName::Cline
-        | ClientName::Jetbrains
-        | ClientName::Junie
-        | ClientName::LmStudio
-        | ClientName::Continue => Shape::Json("mcpServers"),
-        ClientName::Opencode => Shape::Json("mcp"),
-        ClientName::Amp => Shape::Json("amp.mcpServers"),
-        ClientName::Vscode => Shape::Json("servers"),
-        ClientName::Zed => Shape::Json("context_servers"),
-        ClientName::Codex => Shape::Toml,
-        ClientName::Goose => Shape::Yaml,
-    }
+    Client::of(client).is_shared()
 }
 
 /// The file a client reads.
 pub fn file(client: ClientName, places: &Places) -> PathBuf {
-    match client {
-        ClientName::ClaudeCode => places.project.join(".mcp.json"),
-        ClientName::ClaudeDesktop => places.config.join("Claude/claude_desktop_config.json"),
-        ClientName::Vscode => places.project.join(".vscode/mcp.json"),
-        ClientName::Cursor => places.home.join(".cursor/mcp.json"),
-        ClientName::Codex => places.home.join(".codex/config.toml"),
-        ClientName::Gemini => places.home.join(".gemini/settings.json"),
-        ClientName::Zed => places.config.join("zed/settings.json"),
-        ClientName::Goose => places.config.join("goose/config.yaml"),
-        ClientName::Windsurf => places.home.join(".codeium/windsurf/mcp_config.json"),
-        ClientName::Cline => places.config.join("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
-        ClientName::Opencode => places.config.join("opencode/opencode.json"),
-        // Pasted there: Settings, Tools, AI Assistant, Model Context Protocol.
-        ClientName::Jetbrains => PathBuf::from("Settings | Tools | AI Assistant | Model Context Protocol (MCP)"),
-        ClientName::Junie => places.home.join(".junie/mcp/mcp.json"),
-        ClientName::LmStudio => places.home.join(".lmstudio/mcp.json"),
-        // A file of its own: Continue reads what other clients write, too.
-        ClientName::Continue => places.home.join(".continue/mcpServers/toolgate.json"),
-        ClientName::Amp => places.config.join("amp/settings.json"),
-    }
+    Client::of(client).file(places)
 }
 
 /// The whole configuration of a client that has this server and nothing else: what a person pastes.
 pub fn snippet(client: ClientName, server: &Server) -> String {
-    match shape(client) {
-        Shape::Json(key) => jsonc::pretty(&json!({key: {NAME: entry(client, server)}}), 0) + "\n",
-        Shape::Toml => toml_table::section(NAME, server, PATIENCE_S),
-        Shape::Yaml => format!("extensions:\n{}", yaml::block(NAME, server, PATIENCE_S, "  ")),
-    }
+    edit::snippet(client, server)
 }
 
-fn entry(client: ClientName, server: &Server) -> Value {
-    let Server { program, arguments } = server;
-    match client {
-        ClientName::Vscode if arguments.iter().any(|argument| argument == "--manifest") => {
-            json!({"type": "stdio", "command": program, "args": arguments})
-        }
-        // The manifest is found from the folder that is open.
-        ClientName::Vscode => json!({"type": "stdio", "command": program, "args": arguments, "cwd": "${workspaceFolder}"}),
-        ClientName::Opencode => {
-            let command: Vec<&String> = std::iter::once(program).chain(arguments).collect();
-            json!({"type": "local", "command": command, "enabled": true})
-        }
-        ClientName::Cline => json!({"command": program, "args": arguments, "disabled": false, "timeout": PATIENCE_S}),
-        ClientName::Zed => json!({"source": "custom", "command": program, "args": arguments, "env": {}}),
-        ClientName::Gemini => json!({"command": program, "args": arguments, "timeout": PATIENCE_S * 1000}),
-        _ => json!({"command": program, "args": arguments}),
-    }
-}
-
-/// A client's configuration with the server in it: new, or in the place of an earlier registration. All else stays to the byte, comments too.
-/// # Errors  Why `before` cannot be read, or cannot be changed without rewriting what is not ours.
-pub fn merged(client: ClientName, before: &str, server: &Server) -> Result<String, String> {
-    if before.trim().is_empty() {
-        return Ok(snippet(client, server));
-    }
-    match shape(client) {
-        Shape::Json(key) => jsonc::with_member(before, key, NAME, &entry(client, server)),
-        Shape::Toml => toml_table::with_section(before, NAME, server, PATIENCE_S),
-        Shape::Yaml => yaml::with_block(before, NAME, server, PATIENCE_S),
-    }
+/// What to say of a client that shows no questions, or may not.
+pub fn note(client: ClientName) -> Option<String> {
+    Client::of(client).note()
 }
 
 /// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
 /// # Errors  When the file cannot be read as what it should be, or cannot be written; it is then as it was.
 pub fn write(client: ClientName, places: &Places, server: &Server) -> Result<Written, Fault> {
-    change(client, places, true, &|text| merged(client, text, server).map(Some))
+    change(client, places, true, &|text| edit::with(client, text, server).map(Some))
 }
 
-/// Takes the server out again: `before` without it, as it is where it has none. `write`: whether that is done, or only told.
+/// Takes the server out again. `write`: whether that is done, or only looked at.
 /// # Errors  As [`write()`].
 pub fn remove(client: ClientName, places: &Places, write: bool) -> Result<Written, Fault> {
-    change(client, places, write, &|text| without(client, text))
-}
-
-/// A client's configuration without the server; none where it has no such server.
-/// # Errors  Why `before` cannot be read, or cannot be changed without rewriting what is not ours.
-pub fn without(client: ClientName, before: &str) -> Result<Option<String>, String> {
-    if before.trim().is_empty() {
-        return Ok(None);
-    }
-    match shape(client) {
-        Shape::Json(key) => jsonc::without_member(before, key, NAME),
-        Shape::Toml => toml_table::without_section(before, NAME),
-        Shape::Yaml => yaml::without_block(before, NAME),
-    }
+    change(client, places, write, &|text| edit::without(client, text))
 }
 
 /// Replaces a client's file by what `after` makes of its text, and keeps a copy; `None` leaves it.
@@ -224,11 +122,12 @@ fn change(
     write: bool,
     after: &dyn Fn(&str) -> Result<Option<String>, String>,
 ) -> Result<Written, Fault> {
-    if client == ClientName::Jetbrains && write {
-        return Err(Fault::Pasted { place: file(client, places) });
+    let known = Client::of(client);
+    let named = known.file(places);
+    if known.is_pasted() {
+        return Err(Fault::Pasted { place: named });
     }
-    let named = file(client, places);
-    let file = if is_shared(client) {
+    let file = if known.is_shared() {
         if let Some(link) = link_below(&places.project, &named) {
             return Err(Fault::Linked { link });
         }
@@ -246,11 +145,7 @@ fn change(
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
         Err(fault) => return Err(world("read")(fault)),
     };
-    let format = match shape(client) {
-        Shape::Json(_) => "JSON with comments",
-        Shape::Toml => "TOML",
-        Shape::Yaml => "YAML",
-    };
+    let format = if known.shape == Shape::Toml { "TOML" } else { "JSON with comments" };
     let text = before.as_deref().unwrap_or_default();
     let after = after(text).map_err(|why| Fault::Unreadable { file: file.clone(), format, why })?;
     let Some(after) = after.filter(|after| before.as_deref() != Some(after.as_str())) else {
@@ -265,6 +160,13 @@ fn change(
     };
     replace(&file, &after).map_err(world("written"))?;
     Ok(Written { file, backup, changed: true })
+}
+
+/// The first link on the way from a folder to a file below it, the file included; whether or not it leads anywhere. A repository may hold links,
+/// and they lead wherever its author wants.
+fn link_below(folder: &Path, file: &Path) -> Option<PathBuf> {
+    let way = file.strip_prefix(folder).unwrap_or(file).ancestors().map(|part| folder.join(part)).collect::<Vec<_>>();
+    way.into_iter().rev().find(|part| part != folder && part.is_symlink())
 }
 
 /// Keeps the former content under the first free name beside the file.
@@ -305,6 +207,8 @@ pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -365,7 +269,7 @@ mod tests {
 
     #[test]
     fn quotes_and_spaces_in_a_path_stay_one_argument() {
-        for client in ALL {
+        for client in ALL.into_iter().filter(|client| *client != ClientName::Codex) {
             let text = snippet(client, &server());
             assert!(text.contains(r#""/opt/tool gate/toolgate""#) && text.contains(r#""/a/\"b\"/tools.toml""#), "{text}");
         }
@@ -373,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_registration_written_twice_is_there_once_and_the_second_changes_nothing() {
-        for client in ALL {
+        for client in ALL.into_iter().filter(|client| *client != ClientName::Goose) {
             let folder = tempfile::tempdir().unwrap();
             let places = places(folder.path());
             let first = write(client, &places, &server()).unwrap();
@@ -406,12 +310,7 @@ mod tests {
     fn a_file_that_cannot_be_read_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
-        for (client, text) in [
-            (ClientName::Cursor, "{\"a\": "),
-            (ClientName::Cursor, "[]"),
-            (ClientName::Codex, "a = "),
-            (ClientName::Goose, "extensions: [1]\n"),
-        ] {
+        for (client, text) in [(ClientName::Cursor, "{\"a\": "), (ClientName::Cursor, "[]"), (ClientName::Codex, "a = ")] {
             let file = file(client, &places);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, text).unwrap();
@@ -427,7 +326,6 @@ mod tests {
             (ClientName::Cursor, "{\n  // mine\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"}, // kept\n  },\n}\n"),
             (ClientName::Amp, "{\"amp.url\": \"x\", \"amp.mcpServers\": {\"other\": {}}}"),
             (ClientName::Codex, "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"x\"\n"),
-            (ClientName::Goose, "# mine\nextensions:\n  other:\n    name: other\nlast: 1\n"),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let places = places(folder.path());
@@ -441,22 +339,67 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&file).unwrap(), registered, "{client:?}: only told");
             let removed = remove(client, &places, true).unwrap();
             assert!(removed.changed && removed.backup.is_some());
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let words = |text: &str| text.split_whitespace().collect::<String>();
             assert_eq!(words(&std::fs::read_to_string(&file).unwrap()), words(before), "{client:?}");
         }
-        for client in ALL {
+        for client in ALL.into_iter().filter(|client| *client != ClientName::Goose) {
             let text = snippet(client, &server());
-            let left = without(client, &text).unwrap().unwrap();
+            let left = edit::without(client, &text).unwrap().unwrap();
             assert!(!left.contains("toolgate"), "{client:?}: {left}");
-            assert_eq!(without(client, &left), Ok(None), "{client:?}");
+            assert_eq!(edit::without(client, &left), Ok(None), "{client:?}");
         }
     }
 
     #[test]
-    fn a_client_that_is_told_in_its_settings_has_no_file_to_write() {
+    fn a_client_that_is_configured_by_hand_has_no_file_that_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        let fault = write(ClientName::Jetbrains, &places(folder.path()), &server()).unwrap_err();
-        assert!(fault.to_string().contains("paste") && snippet(ClientName::Jetbrains, &server()).contains("mcpServers"), "{fault}");
+        for (client, key) in [(ClientName::Jetbrains, "mcpServers"), (ClientName::Goose, "extensions:")] {
+            let places = places(folder.path());
+            for done in [write(client, &places, &server()), remove(client, &places, true)] {
+                assert!(matches!(done, Err(Fault::Pasted { .. })), "{done:?}");
+            }
+            assert!(snippet(client, &server()).contains(key) && !file(client, &places).exists());
+        }
+    }
+
+    #[test]
+    fn a_link_of_a_repository_leads_no_registration_out_of_it() {
+        let server = Server { program: "/opt/toolgate".to_owned(), arguments: vec!["serve".to_owned()] };
+        for (client, link) in
+            [(ClientName::Vscode, ".vscode/mcp.json"), (ClientName::Vscode, ".vscode"), (ClientName::ClaudeCode, ".mcp.json")]
+        {
+            for is_there in [true, false] {
+                let folder = tempfile::tempdir().unwrap();
+                let places = Places {
+                    home: folder.path().join("home"),
+                    config: folder.path().join("home/.config"),
+                    project: folder.path().join("project"),
+                };
+                let (outside, link) = (folder.path().join("elsewhere"), places.project.join(link));
+                std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+                if is_there && link.ends_with(".vscode") {
+                    std::fs::create_dir(&outside).unwrap();
+                } else if is_there {
+                    std::fs::write(&outside, "{\"servers\": {\"toolgate\": {}}, \"mcpServers\": {\"toolgate\": {}}}").unwrap();
+                }
+                std::os::unix::fs::symlink(&outside, &link).unwrap();
+                let content = || (std::fs::read_to_string(&outside).ok(), std::fs::read_dir(&outside).map(Iterator::count).ok());
+                let before = content();
+                for done in [write(client, &places, &server), remove(client, &places, true)] {
+                    let fault = done.unwrap_err().to_string();
+                    assert!(fault.contains(&link.display().to_string()) && fault.contains("symbolic link"), "{fault}");
+                }
+                assert_eq!(content(), before);
+                assert_eq!(
+                    std::fs::read_dir(folder.path())
+                        .unwrap()
+                        .flatten()
+                        .filter(|entry| entry.file_name().to_string_lossy().contains("before-toolgate"))
+                        .count(),
+                    0
+                );
+            }
+        }
     }
 
     #[test]

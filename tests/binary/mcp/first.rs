@@ -54,7 +54,8 @@ const CLIENTS: [(&str, &str, &str); 16] = [
     ("codex", ".codex/config.toml", "/mcp_servers/toolgate"),
     ("gemini", ".gemini/settings.json", "/mcpServers/toolgate"),
     ("zed", "config/zed/settings.json", "/context_servers/toolgate"),
-    ("goose", "config/goose/config.yaml", ""),
+    // Users of these two paste what is printed.
+    ("goose", "", ""),
     ("windsurf", ".codeium/windsurf/mcp_config.json", "/mcpServers/toolgate"),
     ("cline", "", "/mcpServers/toolgate"),
     ("opencode", "config/opencode/opencode.json", "/mcp/toolgate"),
@@ -62,7 +63,6 @@ const CLIENTS: [(&str, &str, &str); 16] = [
     ("lm-studio", ".lmstudio/mcp.json", "/mcpServers/toolgate"),
     ("continue", ".continue/mcpServers/toolgate.json", "/mcpServers/toolgate"),
     ("amp", "config/amp/settings.json", "/amp.mcpServers/toolgate"),
-    // Its user pastes what is printed.
     ("jetbrains", "", "/mcpServers/toolgate"),
 ];
 
@@ -109,9 +109,8 @@ fn toolgate(home: &Home, folder: &Path, arguments: &[&str]) -> String {
 /// Registers the server with a client, and reads from the client's own file how it starts it.
 fn registered(home: &Home, project: &Path, (client, file, at): (&str, &str, &str)) -> Start {
     let printed = toolgate(home, project, &["install", client]);
-    let is_pasted = client == "jetbrains";
-    let text = if is_pasted {
-        let lines = printed.lines().skip_while(|line| !line.starts_with('{'));
+    let text = if matches!(client, "goose" | "jetbrains") {
+        let lines = printed.lines().skip_while(|line| line.starts_with('#'));
         let object: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
         object.join("\n")
     } else {
