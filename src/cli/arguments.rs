@@ -1,13 +1,12 @@
 //! The command line, as clap reads it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::approvals::ApprovalsCommand;
 use super::http::Address;
 use super::logs::LogFormat;
-pub use super::subcommands::{AuditCommand, PackagesCommand};
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -16,20 +15,34 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// What every command takes.
+    #[command(flatten)]
+    pub globals: Globals,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub struct Globals {
+    /// The manifest. Default: `$TOOLGATE_MANIFEST`, tools.toml here or above (to the repository's top or home; it serves once `toolgate trust` has shown
+    /// it), the configuration folder, then a built-in one (a scratch folder, nothing else). `lint` and `scan` read none by default.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub manifest: Option<PathBuf>,
     /// The state folder (log, approvals, switch), in place of the manifest's and of `$TOOLGATE_STATE_DIR`.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
+    /// Print the result as JSON (records and questions one object a line), and ask nothing.
+    #[arg(long, global = true)]
+    pub json: bool,
     /// Print nothing but faults: the exit code tells. A server logs errors alone.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }
 
-/// Which manifest.
-#[derive(Debug, Clone, Args)]
+/// Which manifest, and how it is taken.
+#[derive(Debug, Clone, Default, Args)]
 pub struct ManifestChoice {
-    /// The manifest. Default: `$TOOLGATE_MANIFEST`, tools.toml here or above (to the repository's top or home; it serves once `toolgate trust` has shown
-    /// it), the configuration folder, then a built-in one (a scratch folder, nothing else).
-    #[arg(long, value_name = "FILE")]
+    /// The manifest that `--manifest` names.
+    #[arg(skip)]
     pub manifest: Option<PathBuf>,
     /// The profile to judge by. Default: `[clients] stdio`.
     #[arg(long, value_name = "NAME")]
@@ -63,21 +76,9 @@ fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// A manifest that may be named with `--manifest` or without.
-#[derive(Debug, Clone, Args)]
-pub struct ManifestFile {
-    /// The manifest; default as for `serve`.
-    #[arg(conflicts_with = "manifest")]
-    file: Option<PathBuf>,
-    /// The same.
-    #[arg(long, value_name = "FILE")]
-    manifest: Option<PathBuf>,
-}
-
-impl ManifestFile {
-    /// The file that is named; none: the one that `serve` would find.
-    pub fn path(&self) -> Option<&Path> {
-        self.file.as_deref().or(self.manifest.as_deref())
+impl From<Option<PathBuf>> for ManifestChoice {
+    fn from(manifest: Option<PathBuf>) -> Self {
+        Self { manifest, ..Self::default() }
     }
 }
 
@@ -90,9 +91,6 @@ pub struct Input {
     /// One JSON object a line in, one a line out; `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub jsonl: Option<PathBuf>,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The clients `install` knows.
@@ -159,42 +157,23 @@ pub enum Command {
     Init {
         /// Where to. Default: here.
         dir: Option<PathBuf>,
-        /// The folder agents work in.
-        #[arg(long, value_name = "PATH")]
-        folder: Option<PathBuf>,
-        /// Whether pages may be fetched.
-        #[arg(long, value_name = "yes|no")]
-        network: Option<YesNo>,
-        /// Whether Python may run.
-        #[arg(long, value_name = "yes|no")]
-        python: Option<YesNo>,
-        /// The client to print the snippet for.
-        #[arg(long, value_enum)]
-        client: Option<ClientName>,
-        /// What else is open.
+        /// What it opens.
         #[command(flatten)]
-        additions: Additions,
+        answers: Answers,
         /// Ask nothing: what no flag says takes its default.
         #[arg(long, short)]
         yes: bool,
         /// Replace an existing tools.toml.
         #[arg(long)]
         force: bool,
-        /// Print what was written as JSON; asks nothing, as `--yes`.
-        #[arg(long)]
-        json: bool,
     },
     /// Validate a manifest: every fault at once; runs its test cases. Refuses whatever `serve` would, in the same words.
     Check {
-        /// Which manifest.
-        #[command(flatten)]
-        which: ManifestFile,
+        /// The same as `--manifest`.
+        file: Option<PathBuf>,
         /// Look at the rules alone: the folders, keys and interpreter need not be on this machine.
         #[arg(long)]
         policy_only: bool,
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
     },
     /// Say what would happen to one call, and why.
     Explain {
@@ -206,9 +185,6 @@ pub enum Command {
         /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
     },
     /// Judge recorded or invented calls in a described world, one JSON line each.
     #[command(after_help = SIMULATED)]
@@ -224,18 +200,12 @@ pub enum Command {
         /// Allowed imports instead of the manifest's: `a,b,c`, or `*` for any.
         #[arg(long, value_name = "LIST")]
         imports: Option<String>,
-        /// The manifest whose `[python]` rules hold. Default: none is read, nothing may be imported.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
     },
     /// Run the filters alone: secrets, personal data, injection, hidden text.
     Scan {
         /// What to read.
         #[command(flatten)]
         input: Input,
-        /// Look for what `[filters.rules]` of this manifest look for, too.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
     },
     /// Run the reader alone: HTML to Markdown.
     Extract {
@@ -250,9 +220,6 @@ pub enum Command {
         /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
-        /// Print the whole answer as JSON.
-        #[arg(long)]
-        json: bool,
     },
     /// Build the Python environment that `[python] packages` names.
     Packages {
@@ -262,18 +229,12 @@ pub enum Command {
     },
     /// Look at the audit log.
     Audit {
-        /// The manifest whose state folder is meant; default as for `serve`.
-        #[arg(long, value_name = "FILE", global = true)]
-        manifest: Option<PathBuf>,
         /// What to do with it.
         #[command(subcommand)]
         command: AuditCommand,
     },
     /// The operator's channel: what waits for a person here, and the answer to it.
     Approvals {
-        /// The manifest whose state folder is meant; default as for `serve`.
-        #[arg(long, value_name = "FILE", global = true)]
-        manifest: Option<PathBuf>,
         /// What to do.
         #[command(subcommand)]
         command: ApprovalsCommand,
@@ -283,12 +244,6 @@ pub enum Command {
         /// Why; kept in the log.
         #[arg(long, default_value = "operator")]
         reason: String,
-        /// The manifest whose state folder is meant; default as for `serve`.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
     },
     /// Lift the emergency stop, or the suspension of one caller.
     Resume {
@@ -298,36 +253,19 @@ pub enum Command {
         /// The session that was suspended, as its refusals and the log name it (over standard input).
         #[arg(long, value_name = "ID", conflicts_with = "principal")]
         session: Option<String>,
-        /// The manifest whose state folder is meant; default as for `serve`.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
     },
     /// Say what this machine can enforce, layer by layer, proven by doing.
-    Doctor {
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
-        /// The manifest whose interpreter is probed; default as for `serve`.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
-    },
+    Doctor,
     /// Let a manifest serve that lies here or above and that no command line names: shows its path, its digest and what it opens, and asks.
     Trust {
-        /// Which manifest.
-        #[command(flatten)]
-        which: ManifestFile,
+        /// The same as `--manifest`.
+        file: Option<PathBuf>,
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,
         /// Take the trust away.
         #[arg(long, conflicts_with = "yes")]
         remove: bool,
-        /// Print it as JSON; asks nothing, so that only `--yes` trusts.
-        #[arg(long)]
-        json: bool,
     },
     /// Print the JSON Schema of tools.toml.
     Schema,
@@ -339,14 +277,8 @@ pub enum Command {
         /// Write it; without this it is only printed.
         #[arg(long)]
         write: bool,
-        /// Print the result as JSON; asks nothing.
-        #[arg(long)]
-        json: bool,
-        /// The manifest the client's server shall use.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
         /// Take the server out of the client's configuration again.
-        #[arg(long, conflicts_with = "manifest")]
+        #[arg(long)]
         remove: bool,
     },
     /// The same as `install CLIENT --remove`.
@@ -358,15 +290,24 @@ pub enum Command {
         /// Write it; without this it is only told.
         #[arg(long)]
         write: bool,
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
     },
 }
 
-/// What a first manifest opens besides what `init` asks for.
+/// What a first manifest opens. What no flag says is asked, or takes its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct Additions {
+pub struct Answers {
+    /// The folder agents work in, relative to the manifest or absolute. Default: its own.
+    #[arg(long, value_name = "PATH")]
+    pub folder: Option<PathBuf>,
+    /// Whether pages may be fetched. Default: no.
+    #[arg(long, value_name = "yes|no")]
+    pub network: Option<YesNo>,
+    /// Whether Python may run. Default: yes.
+    #[arg(long, value_name = "yes|no")]
+    pub python: Option<YesNo>,
+    /// The client to print the snippet for.
+    #[arg(long, value_enum)]
+    pub client: Option<ClientName>,
     /// An address agents may fetch, and no other: a domain (`docs.python.org`, `*.github.com`), or a server of this machine or network
     /// (`http://127.0.0.1:8080`). May be given several times.
     #[arg(long, value_name = "ADDRESS")]
@@ -388,6 +329,54 @@ pub enum YesNo {
     No,
 }
 
+/// What to do with the packages.
+#[derive(Debug, Subcommand)]
+pub enum PackagesCommand {
+    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
+    Sync {
+        /// Refuse to write a lock: one that does not fit is a negative answer.
+        #[arg(long, conflicts_with = "upgrade")]
+        locked: bool,
+        /// Write a new lock with the newest versions that the manifest lets in.
+        #[arg(long)]
+        upgrade: bool,
+    },
+}
+
+/// What to do with the log.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Check that the log is whole; exits 1 with the first broken record when it is not.
+    Verify,
+    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
+    Tail {
+        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
+        terms: Vec<String>,
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 20)]
+        lines: usize,
+        /// Go on with new ones.
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
+    Query {
+        /// FIELD=VALUE, all must hold.
+        terms: Vec<String>,
+    },
+    /// Show every record of one call.
+    Show {
+        /// The call's id.
+        call: String,
+    },
+    /// Sum the log up: calls, denials by reason, approvals.
+    Report {
+        /// Count web requests alone: by method, status and host, and the last ten.
+        #[arg(long)]
+        network: bool,
+    },
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -407,7 +396,7 @@ mod tests {
         );
         let read = Arguments::try_parse_from(["toolgate", "serve", "--profile=--manifest=/tmp/x", "--root=a=--profile=full"]).unwrap();
         assert!(
-            matches!(&read.command, Command::Serve { choice, .. } if choice.profile.as_deref() == Some("--manifest=/tmp/x") && choice.manifest.is_none()),
+            matches!(&read.command, Command::Serve { choice, .. } if choice.profile.as_deref() == Some("--manifest=/tmp/x") && read.globals.manifest.is_none()),
             "{read:?}"
         );
     }

@@ -1,14 +1,69 @@
 //! `toolgate check`: every fault of a manifest with its line, and the manifest's own tests.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::run::{self, End, Report};
+use super::setup::{self, Found, Unbuilt};
 use super::simulate::decide_request;
+use super::{environment, layout, text_file};
 use crate::manifest::{Fault, Manifest};
 use crate::model::Level;
 use crate::tool::Tool;
+
+/// `toolgate check`: what is asked of a manifest that is served, and nothing less; of `policy_only` the rules alone.
+pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run::Fault> {
+    let Some(path) = setup::manifest_path(flag)? else {
+        let text = "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else\n".to_owned();
+        return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": []}), text, end: End::Done });
+    };
+    let name = path.display().to_string();
+    match held(&path, policy_only) {
+        Ok((found, unready)) => {
+            let (roots, profiles, tests) = (found.manifest.roots.len(), found.manifest.profiles.len(), found.manifest.tests.len());
+            let json = json!({
+                "valid": true, "manifest": name, "faults": [], "roots": roots, "profiles": profiles, "tests": tests, "run_python_refused": unready
+            });
+            let unseen = if policy_only { "; folders and files of this machine were not looked at" } else { "" };
+            let mut text = format!("{name}: valid; {roots} root(s), {profiles} profile(s), {tests} test(s) hold{unseen}\n");
+            if let Some(why) = unready {
+                let _ = writeln!(text, "run_python is refused until then: {why}");
+            }
+            Ok(Report { json, text, end: End::Done })
+        }
+        // A file that cannot be read was not checked.
+        Err(fault @ Unbuilt::Machine { .. }) if text_file::read(&path).is_err() => Err(fault.into()),
+        Err(Unbuilt::Manifest { faults, .. }) => {
+            let text = pretty(&name, &text_file::read(&path)?, &faults);
+            let text = format!("{text}{} fault(s); nothing is served by this manifest\n", faults.len());
+            let row = |fault: &Fault| json!({"line": fault.location.map(|at| at.line), "column": fault.location.map(|at| at.column), "message": fault.to_string()});
+            let faults: Vec<Value> = faults.iter().map(row).collect();
+            Ok(Report { json: json!({"valid": false, "manifest": name, "faults": faults, "why": null}), text, end: End::Negative })
+        }
+        // What the machine says no with is a no to the manifest; in the words of a start.
+        Err(fault) => {
+            let text = format!("{name}: {fault}\nnothing is served by this manifest\n");
+            let json = json!({"valid": false, "manifest": name, "faults": [], "why": fault.to_string()});
+            Ok(Report { json, text, end: End::Negative })
+        }
+    }
+}
+
+/// A manifest that may be served, and why its programs may not run yet.
+fn held(path: &Path, policy_only: bool) -> Result<(Found, Option<String>), Unbuilt> {
+    let mut found = setup::find(&Some(path.to_owned()).into())?;
+    if policy_only {
+        setup::checked_policy(&found)?;
+        return Ok((found, None));
+    }
+    let state = setup::state_path(&found.manifest, found.file.as_deref())?;
+    setup::checked_places(&mut found, &state)?;
+    let unready = environment::find(&found.manifest, found.file.as_deref(), &state).unready;
+    Ok((found, unready))
+}
 
 /// Judges the manifest's own tests in the worlds they describe; gives a fault for each that does not hold.
 pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fault> {
@@ -60,13 +115,9 @@ pub fn pretty(file: &str, text: &str, faults: &[Fault]) -> String {
         let _ = writeln!(out, "{file}:{fault}");
         let Some(place) = fault.location else { continue };
         let Some(line) = text.lines().nth(place.line.saturating_sub(1)) else { continue };
-        let number = place.line.to_string();
-        // Tabs stay tabs under the line, so that the mark stands where the terminal shows the fault.
-        let before: String = line.chars().take(place.column.saturating_sub(1)).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        let rest = line.chars().count().saturating_sub(place.column.saturating_sub(1)).max(1);
-        let mark = "^".repeat(fault.width.clamp(1, rest));
-        let gutter = " ".repeat(number.len());
-        let _ = writeln!(out, "{gutter} |\n{number} | {}\n{gutter} | {before}{mark}", crate::filter::escape_line(line));
+        let (shown, mark) = layout::marked(line, place.column.saturating_sub(1), fault.width);
+        let gutter = " ".repeat(place.line.to_string().len());
+        let _ = writeln!(out, "{gutter} |\n{} | {shown}\n{gutter} | {mark}", place.line);
     }
     out
 }

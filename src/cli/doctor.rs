@@ -1,10 +1,14 @@
 //! What this machine can enforce, backend by backend and layer by layer, proven by running a program in each.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
 
+use super::arguments::ManifestChoice;
+use super::run::{self, End, Fault};
+use super::setup;
 use crate::manifest::{Check, Manifest, Python};
 use crate::policy::program;
 use crate::sandbox::files;
@@ -67,6 +71,25 @@ pub struct Line {
     /// What it can hold.
     #[serde(flatten)]
     pub probe: Probe,
+}
+
+/// `toolgate doctor`
+pub(super) fn run(choice: &ManifestChoice) -> Result<run::Report, Fault> {
+    let found = match setup::find_trusted(choice) {
+        Err(setup::Unbuilt::Refused(why)) => {
+            // Its interpreter is not started, and the machine can be told about without it.
+            writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;
+            setup::Found::builtin()
+        }
+        found => found?,
+    };
+    let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut report = runtime.block_on(examine(&setup::jail(&found, &state)));
+    report.quotas = quotas(&found.manifest, &state);
+    report.imports_act_as_strict = report.lacking_wall(&found.manifest.python);
+    let json = serde_json::to_value(&report).map_err(io::Error::other)?;
+    Ok(run::Report { json, text: report.text(), end: End::of(report.is_whole()) })
 }
 
 /// Tries every backend.

@@ -1,18 +1,29 @@
 //! `toolgate explain`: the verdict for one call, every step that led to it, the nearest pattern that failed, and the smallest change of
 //! the manifest that would let the call through. For the operator: it may name what a model is not told.
 
+#![expect(clippy::disallowed_methods, reason = "a name is resolved as a call would, without calling")]
+
+use std::convert::Infallible;
 use std::fmt::{self, Write};
+use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::arguments::ManifestChoice;
 use super::change::{Change, lift};
-use super::decide::{Call, Decided, decide};
-use super::nearest;
-use crate::manifest::{Location, Manifest};
-use crate::model::{Action, Code, Facts, Link, Refusal};
-use crate::policy::{self, Decision, Screened, State, Verdict, effect, later};
+use super::decide::{Call, Decided, decide, modules};
+use super::run::{End, Fault, Report};
+use super::world::PUBLIC;
+use super::{doctor, nearest, setup, trust};
+use crate::audit::StateDir;
+use crate::manifest::{Check, Location, Manifest, Root};
+use crate::model::name::{self, Found};
+use crate::model::{Action, Code, Facts, Host, Link, Opened, PathFact, Refusal};
+use crate::policy::{self, Channels, Decision, Screened, State, Verdict, effect, later};
+use crate::sandbox::files::Roots;
 use crate::tool::Tool;
+use crate::tools;
 
 /// One line of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +63,82 @@ pub struct Explanation {
 const MOST_CHANGES: usize = 12;
 /// Files that run later, of which a step each is shown.
 const MOST_LATER: usize = 5;
+
+/// `toolgate explain`
+pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Result<Report, Fault> {
+    let arguments: Map<String, Value> = serde_json::from_str(arguments)
+        .map_err(|fault| Fault::Use(format!("the arguments are no JSON object, e.g. '{{\"path\":\"work/a.txt\"}}': {fault}")))?;
+    // As a server takes them.
+    let arguments = match tools::find(tool) {
+        Some(tool) => tools::schema::as_meant(tool.card().input_schema, arguments),
+        None => arguments,
+    };
+    let mut found = setup::find(choice)?;
+    let profile = setup::stdio_profile(&found.manifest, choice)?;
+    let places = setup::places(&mut found)?;
+    // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
+    let roots = Roots::open(&places, &super::guarded::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
+    let mut text = String::new();
+    if tool == "run_python"
+        && let Some(wall) = lacking_wall(&found)?
+    {
+        let _ = writeln!(text, "# `check = \"imports\"` acts as `strict` on this machine: {wall}");
+        found.manifest.python.check = Check::Strict;
+    }
+    let call = Call { caller: super::python::operator(profile), tool, arguments, malformed: None };
+    let killed = StateDir::is_stopped(&setup::state_path(&found.manifest, found.file.as_deref())?);
+    let manifest = Arc::new(found.manifest);
+    let modules = modules(&call, &manifest, |profile, names| roots.modules("explain", &manifest, profile, names));
+    let state = State { killed, channels: Channels { client: true, operator: true }, modules, ..State::default() };
+    let explanation = explain(tools::all(), &manifest, &call, &state, &|action, screened| see(&roots, &manifest, action, screened));
+    let name = found.file.as_deref().map_or_else(|| "built-in manifest".to_owned(), |file| file.display().to_string());
+    text.push_str(&explanation.to_text(&name));
+    Ok(Report { json: explanation.to_json(), text, end: End::of(explanation.verdict.decision != Decision::Deny) })
+}
+
+/// Sees the machine as a call would, without any effect.
+fn see(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
+    let mut paths = Vec::new();
+    for (touch, target) in action.touches().iter().zip(&screened.targets) {
+        let own = manifest.roots.get(&target.root).is_some_and(Root::is_session);
+        let seen: Result<Option<Opened>, _> = if own {
+            Ok(None)
+        } else {
+            let seen = roots.look("explain", std::slice::from_ref(target), &[touch.access], manifest.files.symlinks);
+            seen.map(|seen| seen.into_iter().next())
+        };
+        let absent = || {
+            let Ok(spelling) = target.path.spelled(name::may_be_new, |_, _| Ok::<_, Infallible>(Found::Nothing));
+            PathFact { spelling, ..PathFact::ABSENT }
+        };
+        paths.push(seen.map_err(|failure| failure.0)?.map_or_else(absent, |opened| opened.fact));
+    }
+    let addresses: Vec<IpAddr> = match screened.url.as_ref().map(|url| (url.host(), url.port())) {
+        None => Vec::new(),
+        Some((Host::Address(address), _)) => vec![address],
+        // A name that does not resolve here is judged by its text alone: where it leads is seen when it is called.
+        Some((Host::Name(name), port)) => match (name, port).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect::<Vec<_>>()) {
+            Ok(found) if !found.is_empty() => found,
+            _ => vec![PUBLIC],
+        },
+    };
+    Ok(Facts { paths, addresses, redirects: Vec::new() })
+}
+
+/// The wall for want of which `check = "imports"` acts as `strict`. The jails of this machine are tried only where that can be.
+fn lacking_wall(found: &setup::Found) -> Result<Option<String>, Fault> {
+    let python = &found.manifest.python;
+    if python.check != Check::Imports || policy::program::requires_walls(python) {
+        return Ok(None);
+    }
+    // Asking an interpreter about itself runs it outside of every jail.
+    if trust::demanded(found).is_err() {
+        return Ok(Some("the manifest is not trusted, so its interpreter is not asked".to_owned()));
+    }
+    let settings = setup::jail(found, &setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(doctor::examine(&settings)).lacking_wall(python))
+}
 
 /// Explains the verdict on a call. `look` sees the world without changing it; it is asked again after each change that is tried.
 pub fn explain(

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::arguments::Input;
 use super::jsonl;
+use super::run::{End, Fault, Report, reader, whole};
+use crate::filter::escape;
 use crate::sandbox::pages::{Job, Readers, Source};
 use crate::sandbox::programs::Client;
 use toolgate_page::{Article, Format, Kind, Mode, kind_of};
@@ -39,9 +43,28 @@ const MAX_LINE: u64 = 64 << 20;
 /// How long one page may take; slow machines and large pages included.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// `toolgate extract`
+pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
+    let extractor = Extractor::new()?;
+    if let Some(lines) = &input.jsonl {
+        return Ok(End::of(extractor.lines(reader(lines)?, out)? == 0).into());
+    }
+    let (name, bytes) = whole(input)?;
+    match extractor.file(&bytes) {
+        Ok(article) => {
+            let json = json!({"markdown": article.text, "title": article.title, "byline": article.byline, "date": article.date});
+            Ok(Report { json, text: article.text, end: End::Done })
+        }
+        Err(why) => {
+            writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
+            Ok(End::Negative.into())
+        }
+    }
+}
+
 /// The readers of one command.
 #[derive(Debug)]
-pub struct Extractor {
+struct Extractor {
     readers: Readers,
     runtime: tokio::runtime::Runtime,
 }
@@ -51,7 +74,7 @@ impl Extractor {
     ///
     /// # Errors
     /// What a runtime cannot be built for.
-    pub fn new() -> io::Result<Self> {
+    fn new() -> io::Result<Self> {
         let client = Arc::new(Client::new("/proc/self/exe".into()));
         Ok(Self { readers: Readers::new(client), runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()? })
     }
@@ -60,7 +83,7 @@ impl Extractor {
     ///
     /// # Errors
     /// A sentence: why it cannot be read.
-    pub fn file(&self, bytes: &[u8]) -> Result<Article, String> {
+    fn file(&self, bytes: &[u8]) -> Result<Article, String> {
         let source = match [None, Some("application/xml"), Some("application/json")].map(|named| kind_of(named, bytes)) {
             [Kind::Pdf, ..] => Source::Pdf,
             kinds if kinds.contains(&Kind::Feed) => Source::Feed,
@@ -81,7 +104,7 @@ impl Extractor {
     ///
     /// # Errors
     /// What reading or writing fails with.
-    pub fn lines(&self, input: impl BufRead, output: impl Write) -> io::Result<usize> {
+    fn lines(&self, input: impl BufRead, output: impl Write) -> io::Result<usize> {
         jsonl::each(input, output, MAX_LINE, "{\"id\",\"html\",\"url\"?}", |page: Page| {
             let read = self.read(Source::Html, Some("text/html; charset=utf-8"), page.url.as_deref(), page.html.as_bytes());
             let (article, error) = match read {

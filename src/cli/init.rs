@@ -6,8 +6,11 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::arguments::{Additions, ClientName, YesNo};
-use super::{doctor, install};
+use serde_json::json;
+
+use super::arguments::{Answers, ClientName, YesNo};
+use super::run::{End, Fault, Report};
+use super::{doctor, install, text_file, trust};
 use crate::sandbox::programs::Settings;
 use crate::{manifest, tools};
 
@@ -45,83 +48,63 @@ impl MemoryLayer {
     }
 }
 
-/// What the manifest shall allow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answers {
-    /// The folder agents work in; relative to the manifest, or absolute.
-    pub folder: PathBuf,
-    /// Whether pages of the public internet may be fetched.
-    pub network: YesNo,
-    /// Whether Python may run.
-    pub python: YesNo,
-    /// The client to print the snippet for.
-    pub client: Option<ClientName>,
-    /// What else is open.
-    pub additions: Additions,
+/// `toolgate init`
+pub(super) fn run(dir: Option<&Path>, mut answers: Answers, yes: bool, force: bool, out: &mut dyn Write) -> Result<Report, Fault> {
+    if !yes {
+        complete(&mut answers, &mut io::stdin().lock(), out)?;
+    }
+    let memory = match answers.python {
+        Some(YesNo::No) => MemoryLayer::Required,
+        _ => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(MemoryLayer::of_this_machine()),
+    };
+    let file = write(dir.unwrap_or(Path::new(".")), &answers, memory, force)?;
+    trust::keep(&file, &trust::digest(&text_file::read(&file)?))?;
+    let mut text = format!("wrote {}\n", file.display());
+    if memory == MemoryLayer::LeftOut {
+        let why =
+            "`[python] require` leaves out `memory`, which this machine holds in part only: `toolgate doctor` says why and how to mend it";
+        text = format!("{text}{why}\n");
+    }
+    let (mut snippet, mut note) = (None, None);
+    if let Some(client) = answers.client {
+        let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
+        let (server, _) = install::server(client, Some(&file), &places)?;
+        let (pasted, about) = (install::snippet(client, &server), install::note(client));
+        text = format!("{text}\nRegister it (or: toolgate install … --write):\n\n{pasted}\n{}\n", about.as_deref().unwrap_or_default());
+        (snippet, note) = (Some(pasted), about);
+    }
+    text = format!("{text}check it: toolgate check {}\n", file.display());
+    let required = memory == MemoryLayer::Required;
+    let json = json!({"manifest": file, "trusted": true, "requires_memory": required, "snippet": snippet, "note": note});
+    Ok(Report { json, text, end: End::Done })
 }
 
-impl Default for Answers {
-    fn default() -> Self {
-        Self { folder: PathBuf::from("."), network: YesNo::No, python: YesNo::Yes, client: None, additions: Additions::default() }
+/// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.
+/// # Errors  When nothing can be written or read.
+fn complete(answers: &mut Answers, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<()> {
+    if answers.folder.is_none() {
+        answers.folder = ask(input, out, "Which folder shall agents work in? [.]", |text| Some(PathBuf::from(text)))?;
     }
-}
-
-/// What is known without asking.
-#[derive(Debug, Clone, Default)]
-pub struct Given {
-    /// The folder.
-    pub folder: Option<PathBuf>,
-    /// Network.
-    pub network: Option<YesNo>,
-    /// Python.
-    pub python: Option<YesNo>,
-    /// The client.
-    pub client: Option<ClientName>,
-    /// What else is open.
-    pub additions: Additions,
-}
-
-impl Given {
-    /// What was given, and the default for the rest.
-    pub fn or_default(self) -> Answers {
-        let default = Answers::default();
-        Answers {
-            folder: self.folder.unwrap_or(default.folder),
-            network: self.network.unwrap_or(default.network),
-            python: self.python.unwrap_or(default.python),
-            client: self.client,
-            additions: self.additions,
-        }
+    if answers.network.is_none() {
+        answers.network = yes_or_no(input, out, "May they fetch public web pages? yes/no [no]")?;
     }
-
-    /// Asks for the rest, one line each; an empty line takes the default, and so does the end of the input.
-    /// # Errors  When nothing can be written or read.
-    pub fn or_asked(self, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<Answers> {
-        let default = Answers::default();
-        let folder = match self.folder {
-            Some(folder) => folder,
-            None => ask(input, out, "Which folder shall agents work in? [.]", |text| Some(PathBuf::from(text)))?.unwrap_or(default.folder),
-        };
-        let network = match self.network {
-            Some(network) => network,
-            None => ask(input, out, "May they fetch public web pages? yes/no [no]", read_yes_or_no)?.unwrap_or(default.network),
-        };
-        let python = match self.python {
-            Some(python) => python,
-            None => ask(input, out, "May they run Python in the sandbox? yes/no [yes]", read_yes_or_no)?.unwrap_or(default.python),
-        };
-        let client = match self.client {
-            Some(client) => Some(client),
-            None => ask(input, out, &format!("Which client? {} [none]", client_names().join(", ")), client_name)?,
-        };
-        Ok(Answers { folder, network, python, client, additions: self.additions })
+    if answers.python.is_none() {
+        answers.python = yes_or_no(input, out, "May they run Python in the sandbox? yes/no [yes]")?;
     }
+    if answers.client.is_none() {
+        answers.client = ask(input, out, &format!("Which client? {} [none]", client_names().join(", ")), client_name)?;
+    }
+    Ok(())
 }
 
 /// What a person answers to one question of yes or no; none where the answer is left open.
 /// # Errors  When nothing can be written or read.
 pub(super) fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<YesNo>> {
-    ask(input, out, question, read_yes_or_no)
+    ask(input, out, question, |text| match text.to_lowercase().as_str() {
+        "y" | "yes" => Some(YesNo::Yes),
+        "n" | "no" => Some(YesNo::No),
+        _ => None,
+    })
 }
 
 fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: impl Fn(&str) -> Option<T>) -> io::Result<Option<T>> {
@@ -139,14 +122,6 @@ fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: im
     }
 }
 
-fn read_yes_or_no(text: &str) -> Option<YesNo> {
-    match text.to_lowercase().as_str() {
-        "y" | "yes" => Some(YesNo::Yes),
-        "n" | "no" => Some(YesNo::No),
-        _ => None,
-    }
-}
-
 fn client_names() -> Vec<String> {
     use clap::ValueEnum;
     ClientName::value_variants().iter().filter_map(ClientName::to_possible_value).map(|value| value.get_name().to_owned()).collect()
@@ -159,14 +134,14 @@ fn client_name(text: &str) -> Option<ClientName> {
 /// The manifest for these answers: the shipped one with the lines changed that they are about.
 /// # Errors  When the folder's name is no text.
 pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
-    let Some(folder) = answers.folder.to_str() else {
+    let Some(folder) = answers.folder.as_deref().unwrap_or(Path::new(".")).to_str() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
     };
     let mut permissions = vec!["READONLY", "WRITE_FILE"];
-    if answers.python == YesNo::Yes {
+    if answers.python != Some(YesNo::No) {
         permissions.push("EXECUTE_CODE");
     }
-    if answers.network == YesNo::Yes || !answers.additions.allow.is_empty() {
+    if answers.network == Some(YesNo::Yes) || !answers.allow.is_empty() {
         permissions.push("NETWORK_ACCESS");
     }
     let mut text = SHIPPED.to_owned();
@@ -176,10 +151,10 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
         text = text.replacen(FOLDER, &FOLDER.replacen("\".\"", &path, 1), 1);
     }
     text = text.replacen(PERMISSIONS, &format!("permissions   = [\"{}\"]", permissions.join("\", \"")), 1);
-    if answers.network == YesNo::Yes {
+    if answers.network == Some(YesNo::Yes) {
         text = text.replacen(PUBLIC, &PUBLIC.replacen("false", "true ", 1), 1);
     }
-    add(&mut text, &answers.additions);
+    add(&mut text, answers);
     if memory == MemoryLayer::LeftOut {
         text = text.replacen(REQUIRE, REQUIRE_LESS, 1);
     }
@@ -193,7 +168,7 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     }
 }
 
-fn add(text: &mut String, Additions { allow, interpreter, imports }: &Additions) {
+fn add(text: &mut String, Answers { allow, interpreter, imports, .. }: &Answers) {
     let list = |words: &[&str]| serde_json::Value::from(words).to_string().replace(',', ", ");
     let mut put = |line: &str, old: &str, new: &str| *text = text.replacen(line, &line.replacen(old, new, 1), 1);
     let (mut domains, mut internal, mut plain) = (Vec::new(), Vec::new(), false);
@@ -265,13 +240,8 @@ mod tests {
 
     #[test]
     fn each_answer_changes_its_line_and_no_other() {
-        let answers = Answers {
-            folder: "/home/a \"b\"".into(),
-            network: YesNo::Yes,
-            python: YesNo::No,
-            client: None,
-            additions: Additions::default(),
-        };
+        let answers =
+            Answers { folder: Some("/home/a \"b\"".into()), network: Some(YesNo::Yes), python: Some(YesNo::No), ..Answers::default() };
         let text = manifest(&answers, MemoryLayer::Required).unwrap();
         let changed: Vec<&str> = text.lines().zip(SHIPPED.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
@@ -290,9 +260,9 @@ mod tests {
     fn what_else_is_open_changes_its_lines_and_is_read_before_it_is_written() {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let with = |allow: &[&str], imports: &[&str]| {
-            let additions =
-                Additions { allow: words(allow), interpreter: Some("/envs/data/bin/python".to_owned()), imports: words(imports) };
-            manifest(&Answers { additions, ..Answers::default() }, MemoryLayer::Required)
+            let interpreter = Some("/envs/data/bin/python".to_owned());
+            let answers = Answers { allow: words(allow), interpreter, imports: words(imports), ..Answers::default() };
+            manifest(&answers, MemoryLayer::Required)
         };
         let text = with(&["docs.python.org", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"]).unwrap();
         let changed: Vec<&str> = text.lines().filter(|new| SHIPPED.lines().all(|old| *new != old)).collect();
@@ -317,21 +287,21 @@ mod tests {
     #[test]
     fn questions_are_asked_until_they_are_answered_and_only_where_no_flag_did() {
         let mut out = Vec::new();
-        let given = Given { python: Some(YesNo::No), ..Given::default() };
-        let answers = given.or_asked(&mut "src\nperhaps\nYES\nnetscape\nzed\n".as_bytes(), &mut out).unwrap();
-        assert_eq!(
-            answers,
-            Answers {
-                folder: "src".into(),
-                network: YesNo::Yes,
-                python: YesNo::No,
-                client: Some(ClientName::Zed),
-                additions: Additions::default()
-            }
-        );
+        let mut answers = Answers { python: Some(YesNo::No), ..Answers::default() };
+        complete(&mut answers, &mut "src\nperhaps\nYES\nnetscape\nzed\n".as_bytes(), &mut out).unwrap();
+        let wanted = Answers {
+            folder: Some("src".into()),
+            network: Some(YesNo::Yes),
+            python: Some(YesNo::No),
+            client: Some(ClientName::Zed),
+            ..Answers::default()
+        };
+        assert_eq!(answers, wanted);
         let asked = String::from_utf8(out).unwrap();
         assert!(!asked.contains("Python") && asked.contains("`perhaps` is no answer"), "{asked}");
-        assert_eq!(Given::default().or_asked(&mut "".as_bytes(), &mut Vec::new()).unwrap(), Answers::default());
+        let mut none = Answers::default();
+        complete(&mut none, &mut "".as_bytes(), &mut Vec::new()).unwrap();
+        assert_eq!(none, Answers::default());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
+use crate::filter::escape_line;
+
 /// Columns that every terminal has.
 pub const COLUMNS: usize = 80;
 
@@ -54,6 +56,18 @@ pub fn folded(text: &str, first: &str, next: &str) -> Vec<String> {
 /// At most `most` code points of a text; an ellipsis stands for what is left out.
 pub fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most.saturating_sub(1)).chain(['…']).collect() }
+}
+
+/// A line as it may be printed, and the mark that stands under its part of `length` code points after the first `before`. Nothing in the line steers
+/// the terminal.
+pub fn marked(line: &str, before: usize, length: usize) -> (String, String) {
+    let part = |from: usize, most: usize| {
+        let part: String = line.chars().skip(from).take(most).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        escape_line(&part).into_owned()
+    };
+    let (head, found, tail) = (part(0, before), part(before, length), part(before.saturating_add(length), usize::MAX));
+    let mark = format!("{}{}", " ".repeat(head.chars().count()), "^".repeat(found.chars().count().max(1)));
+    (format!("{head}{found}{tail}"), mark)
 }
 
 #[cfg(test)]

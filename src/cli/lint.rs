@@ -1,30 +1,34 @@
 //! `toolgate lint`: the static check of Python alone, over readers and writers.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 
 use serde::{Deserialize, Serialize};
-use toolgate_pycheck::{self as python, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
+use toolgate_pycheck::{self as python, Check, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
-use super::jsonl;
-pub use super::layout::Colour;
+use super::arguments::{Input, ManifestChoice};
+use super::layout::{Colour, marked};
+use super::run::{self, End, Fault, reader, whole};
+use super::{jsonl, setup};
+use crate::filter::{escape, escape_line};
+use crate::policy::program;
 
-/// What a run over many programs amounts to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Summary {
-    /// Programs that were judged.
-    pub programs: usize,
-    /// Programs that were refused.
-    pub denied: usize,
-    /// Lines that are no case; each was answered with an error.
-    pub faulty: usize,
-}
-
-impl Summary {
-    /// Whether every line was judged and nothing was refused: exit code 0, else 1.
-    pub fn is_clean(self) -> bool {
-        self.denied == 0 && self.faulty == 0
+/// `toolgate lint`. `choice`: the manifest whose rules hold; of none nothing may be imported.
+pub(super) fn run(input: &Input, imports: Option<&str>, choice: Option<ManifestChoice>, out: &mut dyn Write) -> Result<run::Report, Fault> {
+    let mut rules = match choice {
+        Some(choice) => program::rules(&setup::find(&choice)?.manifest.python),
+        None => Rules { check: Check::Strict, ..Rules::default() },
+    };
+    if let Some(imports) = imports {
+        rules.imports = parse_imports(imports);
     }
+    if let Some(lines) = &input.jsonl {
+        return Ok(End::of(lint_jsonl(reader(lines)?, out, &rules)? == 0).into());
+    }
+    let (name, bytes) = whole(input)?;
+    let report = python::check(&bytes, &rules);
+    let text = pretty(&report, &name, Colour::of_stdout());
+    Ok(run::Report { json: serde_json::to_value(&report).unwrap_or_default(), text, end: End::of(report.verdict != Verdict::Deny) })
 }
 
 /// Reads `--imports`: names with commas between them, or `*` for all.
@@ -35,19 +39,18 @@ pub fn parse_imports(text: &str) -> Imports {
 /// Judges one program per line: `{"id","code"}` becomes `{"id","verdict","findings":[{"rule","line","column","message","hint"}]}`.
 ///
 /// A line that is no such object is answered with `{"id","error"}` (the `id` where there is one) and the next is read.
-/// A line may be at most [`MAX_LINE`] bytes long; the rest of a longer one is skipped.
+/// A line may be at most [`MAX_LINE`] bytes long; the rest of a longer one is skipped. Gives the number of lines that are no case or were refused.
 ///
 /// # Errors
 /// What reading or writing fails with.
-pub fn lint_jsonl(input: impl BufRead, output: impl Write, rules: &Rules) -> std::io::Result<Summary> {
-    let mut summary = Summary::default();
+pub fn lint_jsonl(input: impl BufRead, output: impl Write, rules: &Rules) -> io::Result<usize> {
+    let mut denied = 0;
     let faulty = jsonl::each(input, output, MAX_LINE, "{\"id\",\"code\"}", |case: Case| {
         let report = python::check(case.code.as_bytes(), rules);
-        summary.programs += 1;
-        summary.denied += usize::from(report.verdict == Verdict::Deny);
+        denied += usize::from(report.verdict == Verdict::Deny);
         Answer { id: case.id, report }
     })?;
-    Ok(Summary { faulty, ..summary })
+    Ok(denied + faulty)
 }
 
 /// The longest line of a JSONL file, in bytes: the largest program with every byte escaped, and room for the rest.
@@ -67,17 +70,11 @@ struct Answer {
     report: Report,
 }
 
-/// The report of one file as one JSON object: `{"verdict","findings"}`.
-pub fn json(report: &Report) -> serde_json::Value {
-    serde_json::to_value(report).unwrap_or_default()
-}
-
 /// The report for a person: each finding with its line underlined.
 ///
 /// The program is untrusted text: control, bidi and other invisible characters of it are shown as `\u{…}`, so that it cannot steer the terminal.
-pub fn pretty(report: &Report, file: &str, colour: Colour) -> String {
-    let file = visible(file);
-    let paint = |code: &str, text: &str| colour.paint(code, text);
+fn pretty(report: &Report, file: &str, colour: Colour) -> String {
+    let file = escape_line(file);
     let mut out = String::new();
     for finding in &report.findings {
         let (word, code) = match finding.severity {
@@ -87,14 +84,12 @@ pub fn pretty(report: &Report, file: &str, colour: Colour) -> String {
         // The snippet may begin inside the line; then it was cut 80 code points before the finding.
         let before = (finding.column as usize).saturating_sub(1);
         let skipped = if before < 200 { 0 } else { before.saturating_sub(80) };
-        let (shown, start, length) = snippet(&finding.source_line, before - skipped, finding.length as usize);
-        let number = finding.line.to_string();
-        let gutter = " ".repeat(number.len());
-        let _ = writeln!(out, "{}: {} [{}]", paint(code, word), visible(&finding.message), finding.rule);
+        let (shown, mark) = marked(&finding.source_line, before - skipped, finding.length as usize);
+        let gutter = " ".repeat(finding.line.to_string().len());
+        let _ = writeln!(out, "{}: {} [{}]", colour.paint(code, word), escape(&finding.message), finding.rule);
         let _ = writeln!(out, "{gutter}--> {file}:{}:{}", finding.line, finding.column);
-        let _ = writeln!(out, "{number} | {shown}");
-        let _ = writeln!(out, "{gutter} | {}{}", " ".repeat(start), paint(code, &"^".repeat(length)));
-        let _ = writeln!(out, "{gutter} = {}\n", visible(&finding.hint));
+        let _ = writeln!(out, "{} | {shown}\n{gutter} | {}", finding.line, colour.paint(code, &mark));
+        let _ = writeln!(out, "{gutter} = {}\n", escape(&finding.hint));
     }
     let denied = report.findings.iter().filter(|finding| finding.severity == Severity::Deny).count();
     let warned = report.findings.len() - denied;
@@ -106,81 +101,21 @@ pub fn pretty(report: &Report, file: &str, colour: Colour) -> String {
     out
 }
 
-/// A line as it may be printed, and where its marked part begins and how long it is there.
-fn snippet(line: &str, before: usize, length: usize) -> (String, usize, usize) {
-    let (mut shown, mut start, mut marked, mut width) = (String::new(), 0, 0, 0);
-    for (position, c) in line.chars().enumerate() {
-        if position == before {
-            start = width;
-        }
-        let from = width;
-        if c == '\t' {
-            shown.push_str("    ");
-            width += 4;
-        } else if is_invisible(c) {
-            let escaped: String = c.escape_unicode().collect();
-            width += escaped.len();
-            shown.push_str(&escaped);
-        } else {
-            shown.push(c);
-            width += columns(c);
-        }
-        if position >= before && position < before.saturating_add(length) {
-            marked += width - from;
-        }
-    }
-    if before >= line.chars().count() {
-        start = width;
-    }
-    (shown, start, marked.max(1))
-}
-
-/// Terminal columns of a character; close enough for an underline.
-fn columns(c: char) -> usize {
-    match u32::from(c) {
-        0x300..=0x36f | 0x20d0..=0x20ff | 0xfe20..=0xfe2f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
-}
-
-fn visible(text: &str) -> String {
-    text.chars().map(|c| if is_invisible(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
-}
-
-/// Control characters (C0, C1), separators, and what changes direction or shows nothing (Unicode categories Cc, Cf, Zl, Zp; tags).
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            u32::from(c),
-            0xad | 0x34f | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x8e2 | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f
-                | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0x1_bca0..=0x1_bca3 | 0x1_d173..=0x1_d17a | 0xe_0000..=0xe_0fff
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answers(input: &str, rules: &Rules) -> (Vec<serde_json::Value>, Summary) {
+    fn answers(input: &str, rules: &Rules) -> (Vec<serde_json::Value>, usize) {
         let mut output = Vec::new();
-        let summary = lint_jsonl(input.as_bytes(), &mut output, rules).unwrap();
-        (String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect(), summary)
+        let unclean = lint_jsonl(input.as_bytes(), &mut output, rules).unwrap();
+        (String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect(), unclean)
     }
 
     #[test]
     fn every_line_gets_one_answer_and_a_bad_one_does_not_stop_the_rest() {
         let input = "{\"id\":1,\"code\":\"import os\\n\"}\nno json\n\n{\"id\":\"b\"}\n{\"id\":\"c\",\"code\":\"print(1)\"}";
-        let (answers, summary) = answers(input, &Rules::default());
-        assert_eq!(summary, Summary { programs: 2, denied: 1, faulty: 2 });
+        let (answers, unclean) = answers(input, &Rules::default());
+        assert_eq!(unclean, 3);
         assert_eq!(answers[0]["id"], 1);
         assert_eq!(answers[0]["verdict"], "deny");
         let finding = &answers[0]["findings"][0];
@@ -194,8 +129,8 @@ mod tests {
     #[test]
     fn a_line_without_end_is_answered_and_skipped() {
         let input = format!("{{\"id\":1,\"code\":\"{}\"}}\n{{\"id\":2,\"code\":\"\"}}\n", "x".repeat(2_000_000));
-        let (answers, summary) = answers(&input, &Rules::default());
-        assert_eq!(summary, Summary { programs: 1, denied: 0, faulty: 1 });
+        let (answers, unclean) = answers(&input, &Rules::default());
+        assert_eq!(unclean, 1);
         assert_eq!(answers[1]["id"], 2);
     }
 
@@ -218,7 +153,7 @@ mod tests {
     fn a_program_cannot_steer_the_terminal() {
         let source = "s = '\x1b]0;owned\x07\u{202e}\u{e0041}\u{9b}'; eval(s)\n";
         let shown = pretty(&python::check(source.as_bytes(), &Rules::default()), "a\x1b[2J.py", Colour::Off);
-        assert!(shown.chars().all(|c| c == '\n' || !is_invisible(c)), "{shown}");
+        assert!(shown.chars().all(|c| c == '\n' || !crate::audit::is_hidden(c)), "{shown}");
         assert!(shown.contains("\\u{1b}]0;owned\\u{7}\\u{202e}"));
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::environment::{self, FOLDER, STAMP};
-use super::run::{End, Fault};
+use super::run::{End, Fault, Report};
 use super::setup::{self, Found};
 use crate::audit::StateDir;
 use crate::manifest::{Lock, Pinned};
@@ -34,17 +34,15 @@ pub(super) enum Reach {
     Upgrade,
 }
 
-/// Brings lock and environment up to the manifest, and prints what came of it as one object: `packages` with name and version, `installed` (whether
-/// anything was), and as far as it came there `lock`, `lock_written`, `installer`, and `why` where the lock does not fit.
-pub(super) fn sync_as_json(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<End, Fault> {
-    let mut report = Map::from_iter([("packages".to_owned(), json!([])), ("installed".to_owned(), json!(false))]);
-    let end = sync(found, reach, &mut io::sink(), &mut report)?;
-    writeln!(out, "{}", Value::Object(report))?;
-    Ok(end)
+/// Brings lock and environment up to the manifest. Says on the way what is done; the report has for scripts `packages` with name and version,
+/// `installed` (whether anything was), and as far as it came there `lock`, `lock_written`, `installer`, and `why` where the lock does not fit.
+pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<Report, Fault> {
+    let mut json = Map::from_iter([("packages".to_owned(), json!([])), ("installed".to_owned(), json!(false))]);
+    let end = bring_up(found, reach, out, &mut json)?;
+    Ok(Report { json: Value::Object(json), ..end.into() })
 }
 
-/// Brings lock and environment up to the manifest. `report`: gets what [`sync_as_json`] prints.
-pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mut Map<String, Value>) -> Result<End, Fault> {
+fn bring_up(found: &Found, reach: Reach, out: &mut dyn Write, report: &mut Map<String, Value>) -> Result<End, Fault> {
     let file = found.file.as_deref().ok_or_else(|| Fault::Use("there is no manifest, so no packages are asked for".to_owned()))?;
     let packages = &found.manifest.python.packages;
     if packages.is_empty() {

@@ -4,34 +4,53 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 use jiff::Timestamp;
+use serde_json::Value;
 
-use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand, YesNo};
+use super::arguments::{Arguments, AuditCommand, Command, Globals, HttpChoice, Input, ManifestChoice, PackagesCommand};
 use super::audit::Form;
-use super::layout::Colour;
 use super::logs::LogFormat;
 use super::{
-    approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, register, scan, schema, setup,
-    switch, trust, watch,
+    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, python, scan, setup, simulate, switch,
+    trust, watch,
 };
 use crate::audit::Filter;
 use crate::filter::escape;
-use crate::policy::program;
-use crate::sandbox::programs;
 use crate::server;
-use toolgate_pycheck::{Check, Rules, Verdict};
 
 /// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Done,
     /// A check failed, a log is broken, a call denied.
     Negative,
+}
+
+impl End {
+    pub(super) fn of(is_done: bool) -> Self {
+        if is_done { Self::Done } else { Self::Negative }
+    }
+}
+
+/// What a command came to: for scripts and for a person. [`run`] prints one of the two.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) json: Value,
+    pub(super) text: String,
+    pub(super) end: End,
+}
+
+impl From<End> for Report {
+    /// Of a command that printed all there is on its way.
+    fn from(end: End) -> Self {
+        Self { json: Value::Null, text: String::new(), end }
+    }
 }
 
 /// Why a command could not do its work.
@@ -68,7 +87,7 @@ impl Fault {
 
 /// Runs the command of this process.
 pub fn run() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let Arguments { command, globals } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(fault) => {
             // `--help` and `--version` are answers, not faults.
@@ -77,13 +96,20 @@ pub fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let Arguments { command, state_dir, quiet } = arguments;
-    if let Some(fault) = state_dir.and_then(|dir| setup::name_state(&dir).err()) {
+    if let Some(fault) = globals.state_dir.as_deref().and_then(|dir| setup::name_state(dir).err()) {
         LogFormat::Text.failed(&format!("--state-dir: {fault}"));
         return ExitCode::from(2);
     }
-    let mut out = Output { is_closed: false, is_quiet: quiet && !asks(&command) };
-    let ended = dispatch(command, quiet, &mut out).and_then(|end| out.flush().map(|()| end).map_err(Fault::from));
+    let mut out = Output { is_closed: false, is_quiet: globals.quiet && !asks(&command, globals.json) };
+    let ended = dispatch(command, &globals, &mut out).and_then(|report| {
+        match report.json {
+            _ if !globals.json => out.write_all(report.text.as_bytes())?,
+            Value::Null => {}
+            json => writeln!(out, "{json}")?,
+        }
+        out.flush()?;
+        Ok(report.end)
+    });
     match ended {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Negative) => ExitCode::from(1),
@@ -106,9 +132,9 @@ struct Output {
 }
 
 /// Whether a command puts a question to the person at the terminal, which must be read.
-fn asks(command: &Command) -> bool {
+fn asks(command: &Command, json: bool) -> bool {
     match command {
-        Command::Init { yes, json, .. } => !yes && !json,
+        Command::Init { yes, .. } => !yes && !json,
         Command::Trust { yes, .. } => !yes,
         Command::Approvals { .. } => true,
         _ => false,
@@ -137,67 +163,54 @@ impl Write for Output {
     }
 }
 
-fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, Fault> {
+fn dispatch(command: Command, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+    let Globals { manifest, json, quiet, .. } = globals;
+    let named = |choice: ManifestChoice| ManifestChoice { manifest: manifest.clone(), ..choice };
+    let choice = || ManifestChoice::from(manifest.clone());
+    let state = || setup::state_of(manifest.as_deref());
     match command {
-        Command::Serve { choice, http, log_format } => serve(&choice, &http, LogFormat::asked(log_format).map_err(Fault::Use)?, quiet),
-        Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
-        Command::Init { dir, folder, network, python, client, additions, yes, force, json } => {
-            let given = init::Given { folder, network, python, client, additions };
-            write_first(dir.as_deref(), given, Manner { yes, force, json }, out)
+        Command::Serve { choice, http, log_format } => {
+            serve(&named(choice), &http, LogFormat::asked(log_format).map_err(Fault::Use)?, *quiet).map(Report::from)
         }
-        Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
-        Command::Audit { manifest, command } => audit(&setup::state_of(manifest.as_deref())?, command, out),
-        Command::Approvals { manifest, command } => {
-            let said = approvals::run(&setup::state_of(manifest.as_deref())?, command, out)?;
-            Ok(if said { End::Done } else { End::Negative })
-        }
-        Command::Kill { reason, manifest, json } => switch::kill(&reason, &setup::state_of(manifest.as_deref())?, json, out),
-        Command::Resume { principal, session, manifest, json } => {
-            let state = setup::state_of(manifest.as_deref())?;
+        Command::Demo => demo::run(out).map(|()| End::Done.into()).map_err(Fault::from),
+        Command::Init { dir, answers, yes, force } => init::run(dir.as_deref(), answers, yes || *json, force, out),
+        Command::Lint { input, imports } => lint::run(&input, imports.as_deref(), manifest.is_some().then(choice), out),
+        Command::Audit { command } => audit(&state()?, command, *json, out).map(Report::from),
+        Command::Approvals { command } => Ok(End::of(approvals::run(&state()?, command, *json, out)?).into()),
+        Command::Kill { reason } => switch::kill(&reason, &state()?, *json, out).map(Report::from),
+        Command::Resume { principal, session } => {
             match principal.map(switch::Suspended::Principal).or(session.map(switch::Suspended::Session)) {
-                Some(suspended) => switch::reset(&suspended, &state, json, out),
-                None => switch::resume(&state, json, out),
+                Some(suspended) => switch::reset(&suspended, &state()?, *json, out).map(Report::from),
+                None => switch::resume(&state()?, *json, out).map(Report::from),
             }
         }
-        Command::Doctor { json, manifest } => examine(json, manifest, out),
+        Command::Doctor => doctor::run(&choice()),
         Command::Schema => {
-            let mut out = out;
-            schema::write(&mut out)?;
-            Ok(End::Done)
+            writeln!(out, "{:#}", crate::manifest::schema())?;
+            Ok(End::Done.into())
         }
-        Command::Trust { which, yes, remove, json } => {
-            let task = match (remove, yes) {
-                (true, _) => trust::Task::Remove,
-                (_, true) => trust::Task::Take,
-                _ => trust::Task::Ask,
-            };
-            trust::run(which.path(), task, json, out)
-        }
-        Command::Install { client, write, json, remove: true, .. } | Command::Uninstall { client, write, json } => {
-            register::uninstall(client, write, json, out)
-        }
-        Command::Install { client, write, json, manifest, remove: false } => {
+        Command::Trust { file, yes, remove } => trust::run(file.as_deref().or(manifest.as_deref()), yes, remove, *json, out),
+        Command::Install { client, write, remove: true } | Command::Uninstall { client, write } => install::remove_from(client, write),
+        Command::Install { client, write, remove: false } => {
             let asks = !json && !quiet && io::stdin().is_terminal();
-            register::install(client, write, json, asks, manifest.as_deref(), out)
+            install::run(client, write, asks, manifest.as_deref(), out)
         }
-        Command::Check { which, policy_only, json } => {
-            let reach = if policy_only { judging::Reach::Policy } else { judging::Reach::Machine };
-            judging::check(which.path(), reach, json, out)
-        }
-        Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
-        Command::Simulate { cases } => judging::simulate(&cases, out),
-        Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
-        Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade, json } } => {
-            let found = setup::find_trusted(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
+        Command::Check { file, policy_only } => check::run(file.as_deref().or(manifest.as_deref()), policy_only),
+        Command::Explain { tool, arguments, choice } => explain::run(&tool, &arguments, &named(choice)),
+        Command::Simulate { cases } => simulate::run(&cases, out).map(Report::from),
+        Command::Python { file, choice } => python::run(&file, &named(choice)),
+        Command::Packages { command: PackagesCommand::Sync { locked, upgrade } } => {
+            let found = setup::find_trusted(&choice())?;
             let reach = match (locked, upgrade) {
                 (true, _) => packages::Reach::Locked,
                 (_, true) => packages::Reach::Upgrade,
                 _ => packages::Reach::Ordinary,
             };
-            if json { packages::sync_as_json(&found, reach, out) } else { packages::sync(&found, reach, out, &mut serde_json::Map::new()) }
+            let mut silent = io::sink();
+            packages::sync(&found, reach, if *json { &mut silent } else { out })
         }
-        Command::Scan { input, manifest } => run_scan(&input, manifest, out),
-        Command::Extract { input } => run_extract(&input, out),
+        Command::Scan { input } => scan::run(&input, manifest.is_some().then(choice), out),
+        Command::Extract { input } => extract::run(&input, out),
     }
 }
 
@@ -242,204 +255,52 @@ pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watc
 /// One thread for the wire and one for a call that takes long.
 const WORKERS: usize = 2;
 
-/// How `toolgate init` goes about it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Manner {
-    /// Nothing is asked.
-    pub(super) yes: bool,
-    /// An existing manifest is replaced.
-    pub(super) force: bool,
-    /// What was written is told as JSON, and nothing is asked.
-    pub(super) json: bool,
-}
-
-/// `toolgate init`
-pub(super) fn write_first(dir: Option<&Path>, given: init::Given, manner: Manner, out: &mut dyn Write) -> Result<End, Fault> {
-    let answers = if manner.yes || manner.json { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
-    let memory = match answers.python {
-        YesNo::Yes => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(init::MemoryLayer::of_this_machine()),
-        YesNo::No => init::MemoryLayer::Required,
-    };
-    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, manner.force)?;
-    trust::keep(&file, &trust::digest(&super::text_file::read(&file)?))?;
-    let snippet = answers.client.map(|client| {
-        let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
-        let (server, _) = register::server(client, Some(&file), &places)?;
-        Ok::<_, Fault>((client, install::snippet(client, &server)))
-    });
-    let snippet = snippet.transpose()?;
-    if manner.json {
-        let report = serde_json::json!({
-            "manifest": file, "trusted": true, "requires_memory": memory == init::MemoryLayer::Required,
-            "snippet": snippet.as_ref().map(|(_, text)| text), "note": snippet.as_ref().and_then(|(client, _)| install::note(*client)),
-        });
-        writeln!(out, "{report}")?;
-        return Ok(End::Done);
-    }
-    writeln!(out, "wrote {}", file.display())?;
-    if memory == init::MemoryLayer::LeftOut {
-        writeln!(
-            out,
-            "`[python] require` leaves out `memory`, which this machine holds in part only: `toolgate doctor` says why and how to mend it"
-        )?;
-    }
-    if let Some((client, text)) = snippet {
-        writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{text}")?;
-        writeln!(out, "{}", install::note(client).unwrap_or_default())?;
-    }
-    writeln!(out, "check it: toolgate check {}", file.display())?;
-    Ok(End::Done)
-}
-
-fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
-    let mut rules = match manifest {
-        Some(file) => {
-            let choice = ManifestChoice { manifest: Some(file), profile: None, roots: Vec::new() };
-            program::rules(&setup::find(&choice)?.manifest.python)
-        }
-        None => Rules { check: Check::Strict, ..Rules::default() },
-    };
-    if let Some(imports) = imports {
-        rules.imports = lint::parse_imports(imports);
-    }
-    if let Some(lines) = &input.jsonl {
-        let summary = lint::lint_jsonl(reader(lines)?, out, &rules)?;
-        return Ok(if summary.is_clean() { End::Done } else { End::Negative });
-    }
-    let (name, bytes) = whole(input)?;
-    let report = toolgate_pycheck::check(&bytes, &rules);
-    let clean = report.verdict != Verdict::Deny;
-    if input.json {
-        writeln!(out, "{}", lint::json(&report))?;
-    } else {
-        write!(out, "{}", lint::pretty(&report, &name, Colour::of_stdout()))?;
-    }
-    Ok(if clean { End::Done } else { End::Negative })
-}
-
-fn run_scan(input: &Input, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
-    let rules = match manifest {
-        Some(file) => {
-            let choice = ManifestChoice { manifest: Some(file), profile: None, roots: Vec::new() };
-            setup::find(&choice)?.manifest.filters.rules
-        }
-        None => crate::filter::ContentRules::default(),
-    };
-    if let Some(lines) = &input.jsonl {
-        let summary = scan::scan_jsonl(reader(lines)?, out, &rules)?;
-        return Ok(if summary.faulty == 0 { End::Done } else { End::Negative });
-    }
-    let (name, bytes) = whole(input)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let is_html = Path::new(&name).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("html") || kind.eq_ignore_ascii_case("htm"));
-    if input.json {
-        writeln!(out, "{}", scan::scan_json(&text, is_html, &rules))?;
-    } else {
-        write!(out, "{}", scan::scan_pretty(&name, &text, is_html, &rules))?;
-    }
-    Ok(if scan::is_clean(&text, is_html, &rules) { End::Done } else { End::Negative })
-}
-
-fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
-    let extractor = extract::Extractor::new()?;
-    if let Some(lines) = &input.jsonl {
-        let faulty = extractor.lines(reader(lines)?, out)?;
-        return Ok(if faulty == 0 { End::Done } else { End::Negative });
-    }
-    let (name, bytes) = whole(input)?;
-    let article = match extractor.file(&bytes) {
-        Ok(article) => article,
-        Err(why) => {
-            writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
-            return Ok(End::Negative);
-        }
-    };
-    if input.json {
-        let facts = serde_json::json!({
-            "markdown": article.text, "title": article.title, "byline": article.byline, "date": article.date
-        });
-        writeln!(out, "{facts}")?;
-    } else {
-        write!(out, "{}", article.text)?;
-    }
-    Ok(End::Done)
-}
-
 /// A file by name, or standard input for `-`.
 pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
-    if file == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(BufReader::new(open(file)?))) }
+    if file == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let opened = File::open(file).map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be read: {fault}", file.display())))?;
+    Ok(Box::new(BufReader::new(opened)))
 }
 
-fn open(file: &Path) -> io::Result<File> {
-    File::open(file).map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be read: {fault}", file.display())))
-}
-
-fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
+/// The one text of an input, and its name.
+pub(super) fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
     let file = input.file.as_deref().ok_or_else(|| Fault::Use("name a file, or `-` for standard input".to_owned()))?;
     let mut bytes = Vec::new();
     reader(file)?.read_to_end(&mut bytes)?;
     Ok((file.display().to_string(), bytes))
 }
 
-fn audit(state: &Path, command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
+fn audit(state: &Path, command: AuditCommand, json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     // What is left of a log that was taken away is for `verify` to tell.
-    if !matches!(command, AuditCommand::Verify { .. }) && !state.join("audit").is_dir() {
+    if !matches!(command, AuditCommand::Verify) && !state.join("audit").is_dir() {
         let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
         return Err(Fault::Use(format!("there is no audit log in `{}` yet: {why}", state.display())));
     }
-    let form = |json| if json { Form::Json } else { Form::Text };
+    let form = if json { Form::Json } else { Form::Text };
     let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
     match command {
-        AuditCommand::Verify { json } => {
-            let whole = log::verify(state, None, form(json), out)?;
-            return Ok(if whole { End::Done } else { End::Negative });
-        }
-        AuditCommand::Tail { terms, lines, follow, json } => {
+        AuditCommand::Verify => return Ok(End::of(log::verify(state, None, form, out)?)),
+        AuditCommand::Tail { terms, lines, follow } => {
             let mut wait = || {
                 std::thread::sleep(Duration::from_millis(200));
                 true
             };
             let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
-            log::tail(state, lines, &filter(&terms)?, form(json), wait, out)?;
+            log::tail(state, lines, &filter(&terms)?, form, wait, out)?;
         }
-        AuditCommand::Query { terms, json } => {
-            log::query(state, &filter(&terms)?, None, form(json), out)?;
+        AuditCommand::Query { terms } => {
+            log::query(state, &filter(&terms)?, None, form, out)?;
         }
-        AuditCommand::Show { call, json } => {
-            if !log::show(state, &call, form(json), out)? {
+        AuditCommand::Show { call } => {
+            if !log::show(state, &call, form, out)? {
                 writeln!(io::stderr(), "toolgate: no record of a call `{}`; `toolgate audit tail` names the last ones", escape(&call))?;
                 return Ok(End::Negative);
             }
         }
-        AuditCommand::Report { network: true, json } => log::network(state, form(json), out)?,
-        AuditCommand::Report { network: false, json } => log::report(state, &filter(&[])?, form(json), out)?,
+        AuditCommand::Report { network: true } => log::network(state, form, out)?,
+        AuditCommand::Report { network: false } => log::report(state, &filter(&[])?, form, out)?,
     }
     Ok(End::Done)
-}
-
-fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
-    let choice = ManifestChoice { manifest, profile: None, roots: Vec::new() };
-    let found = match setup::find_trusted(&choice) {
-        Err(setup::Unbuilt::Refused(why)) => {
-            // Its interpreter is not started, and the machine can be told about without it.
-            writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;
-            setup::Found::builtin()
-        }
-        found => found?,
-    };
-    let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
-    let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
-    let backend = found.manifest.python.backend.clone();
-    let container = programs::container_settings(&found.manifest.python);
-    let settings = programs::Settings { interpreter, unready, backend, container, ..programs::Settings::default() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut report = runtime.block_on(doctor::examine(&settings));
-    report.quotas = doctor::quotas(&found.manifest, &state);
-    report.imports_act_as_strict = report.lacking_wall(&found.manifest.python);
-    if json {
-        writeln!(out, "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
-    } else {
-        write!(out, "{}", report.text())?;
-    }
-    Ok(if report.is_whole() { End::Done } else { End::Negative })
 }

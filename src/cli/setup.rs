@@ -172,7 +172,7 @@ pub(super) fn own_state() -> Result<PathBuf, Unbuilt> {
 /// the operator away from the servers that run.
 /// # Errors  When a manifest that was named cannot be read, or there is no place for the folder.
 pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
-    let choice = ManifestChoice { manifest: flag.map(Path::to_owned), profile: None, roots: Vec::new() };
+    let choice = flag.map(Path::to_owned).into();
     let untrusted = |file: &Path| {
         tracing::warn!("`{}` is not trusted, so its `[state] dir` is not used; name it with `--manifest` to use it", file.display());
         own_state()
@@ -223,16 +223,11 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let guarded = guarded(found.file.as_deref(), &found.manifest);
     let manifest = &found.manifest;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
-    let environment::Environment { interpreter, unready } = environment::find(manifest, found.file.as_deref(), state.path());
     let jail = programs::Settings {
-        interpreter,
-        unready,
-        backend: manifest.python.backend.clone(),
-        container: programs::container_settings(&manifest.python),
         preload: manifest.python.preload.clone(),
         sessions: programs::SessionBounds { max: manifest.python.sessions.max as usize, idle: manifest.python.sessions.idle },
         state: Some(Arc::clone(&state)),
-        ..programs::Settings::default()
+        ..jail(&found, state.path())
     };
     let egress = Egress::new(web::Settings { max_connections: manifest.network.max_connections, ..web::Settings::default() });
     let log = Arc::new(log);
@@ -242,6 +237,14 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
     Ok(house)
+}
+
+/// How the programs of a manifest are run.
+pub(super) fn jail(found: &Found, state: &Path) -> programs::Settings {
+    let python = &found.manifest.python;
+    let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), state);
+    let (backend, container) = (python.backend.clone(), programs::container_settings(python));
+    programs::Settings { interpreter, unready, backend, container, ..programs::Settings::default() }
 }
 
 /// What must hold of a manifest on any machine: its own tests.

@@ -1,11 +1,13 @@
 //! `toolgate simulate`: judges recorded or invented calls in a described world, one JSON line each. The judge is the server's own.
 
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::decide::{Call, Decided, decide, modules};
+use super::run::{End, Fault, reader};
 use super::strict_json;
 use super::world::World;
 use super::world_state;
@@ -14,6 +16,12 @@ use crate::model::{Action, Caller, Channel, ClientLabel, Code, Refusal, ToolSpec
 use crate::policy::paths::unknown_spelling;
 use crate::policy::{State, Verdict};
 use crate::tool::Tool;
+use crate::tools;
+
+/// `toolgate simulate`
+pub(super) fn run(cases: &Path, mut out: &mut dyn Write) -> Result<End, Fault> {
+    Ok(End::of(simulate(tools::all(), reader(cases)?, &mut out)? == 0))
+}
 
 /// Judges every line of `input` and writes a line for each. Gives the number of lines that were no case.
 ///

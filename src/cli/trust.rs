@@ -13,7 +13,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::lookup::{self, By};
-use super::run::{End, Fault};
+use super::run::{End, Fault, Report};
 use super::setup::{self, Found, Unbuilt};
 use crate::filter::escape_line;
 use crate::gate::hex;
@@ -31,17 +31,6 @@ struct Trusted {
     manifest: PathBuf,
     /// The digest of its text and of its files of rules.
     sha256: String,
-}
-
-/// What `trust` does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
-    /// Shows a manifest and asks.
-    Ask,
-    /// Shows it and takes it.
-    Take,
-    /// Takes the trust away.
-    Remove,
 }
 
 /// Where trust is kept. No call may touch it.
@@ -93,58 +82,46 @@ pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
     )))
 }
 
-/// `toolgate trust`
-pub(super) fn run(file: Option<&Path>, task: Task, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+/// `toolgate trust`: shows a manifest, asks unless `yes`, and keeps that it is trusted; with `remove` it is not any more.
+pub(super) fn run(file: Option<&Path>, yes: bool, remove: bool, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
     let Some(lookup::Manifest { path, .. }) = lookup::manifest(file).map_err(Fault::Use)? else {
         return Err(Fault::Use("there is no manifest to trust; `toolgate init` writes one".to_owned()));
     };
-    if task == Task::Remove {
-        let note = folder()?.join(note_of(&path.canonicalize().unwrap_or(path.clone())));
-        let was = std::fs::remove_file(note).is_ok();
-        writeln!(out, "{} {}", path.display(), if was { "is not trusted any more" } else { "was not trusted" })?;
-        return Ok(if was { End::Done } else { End::Negative });
+    if remove {
+        let canonical = path.canonicalize().unwrap_or(path.clone());
+        let was = std::fs::remove_file(folder()?.join(note_of(&canonical))).is_ok();
+        let text = format!("{} {}\n", path.display(), if was { "is not trusted any more" } else { "was not trusted" });
+        return Ok(Report { json: json!({"manifest": canonical, "trusted": false, "removed": was}), text, end: End::of(was) });
     }
     lookup::of_caller(&path).map_err(Fault::Use)?;
-    let found = setup::find(&super::arguments::ManifestChoice { manifest: Some(path), profile: None, roots: Vec::new() })?;
+    let found = setup::find(&Some(path).into())?;
     let canonical = found.file.clone().unwrap_or_default();
-    let sha256 = hex(&found.manifest.sha256);
+    let (sha256, grants) = (hex(&found.manifest.sha256), grants(&found.manifest));
     let already = is_trusted(&canonical, &found.manifest.sha256);
-    if as_json {
-        writeln!(
-            out,
-            "{}",
-            json!({"manifest": canonical, "sha256": sha256, "trusted": already || task == Task::Take, "grants": grants(&found.manifest)})
-        )?;
-    } else {
-        writeln!(out, "manifest  {}\nsha256    {sha256}", escape_line(&canonical.to_string_lossy()))?;
-        for line in grants(&found.manifest) {
-            writeln!(out, "  {}", escape_line(&line))?;
-        }
+    let mut shown = format!("manifest  {}\nsha256    {sha256}\n", escape_line(&canonical.to_string_lossy()));
+    for line in &grants {
+        shown = shown + "  " + &escape_line(line) + "\n";
     }
-    if already {
-        if !as_json {
-            writeln!(out, "it is trusted")?;
-        }
-        return Ok(End::Done);
-    }
-    if task == Task::Ask {
-        if as_json {
-            return Ok(End::Negative);
-        }
-        write!(out, "\nmay it serve where no command line names it? [y/N] ")?;
+    let mut report = Report { json: json!(null), text: shown, end: End::Done };
+    let mut is_trusted = already || yes;
+    if !is_trusted && !as_json {
+        write!(out, "{}\nmay it serve where no command line names it? [y/N] ", std::mem::take(&mut report.text))?;
         out.flush()?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            writeln!(out, "it is not trusted")?;
-            return Ok(End::Negative);
-        }
+        is_trusted = matches!(answer.trim(), "y" | "Y" | "yes");
     }
-    keep(&canonical, &found.manifest.sha256)?;
-    if !as_json {
-        writeln!(out, "it is trusted, until its text changes")?;
+    if is_trusted && !already {
+        keep(&canonical, &found.manifest.sha256)?;
     }
-    Ok(End::Done)
+    report.text.push_str(match (is_trusted, already) {
+        (false, _) => "it is not trusted\n",
+        (true, true) => "it is trusted\n",
+        (true, false) => "it is trusted, until its text changes\n",
+    });
+    report.json = json!({"manifest": canonical, "sha256": sha256, "trusted": is_trusted, "grants": grants});
+    report.end = End::of(is_trusted);
+    Ok(report)
 }
 
 /// What a manifest opens, a line each.

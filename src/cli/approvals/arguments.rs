@@ -8,18 +8,11 @@ use crate::policy::Scope;
 #[derive(Debug, Subcommand)]
 pub enum ApprovalsCommand {
     /// List what waits, on every server of the state folder.
-    List {
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Show one question whole.
     Show {
         /// Its id, or enough of its beginning.
         id: String,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
     },
     /// Allow it, this once. The passphrase is asked for on the terminal, or read as a line of standard input.
     Allow {
@@ -37,9 +30,6 @@ pub enum ApprovalsCommand {
         /// How far the yes goes, of what the question offers.
         #[arg(long, value_enum)]
         scope: Option<Scope>,
-        /// Print what came of it as JSON; the question stands on standard error.
-        #[arg(long)]
-        json: bool,
     },
     /// Deny it. Needs no passphrase.
     Deny {
@@ -51,15 +41,9 @@ pub enum ApprovalsCommand {
         /// Why; kept in the log.
         #[arg(long)]
         reason: Option<String>,
-        /// Print what came of it as JSON; the question stands on standard error.
-        #[arg(long)]
-        json: bool,
     },
-    /// Show questions as they come and go, on the desktop too where notify-send(1) is, and answer them by a letter.
+    /// Show questions as they come and go, on the desktop too where notify-send(1) is, and answer them by a letter; with `--json` nothing is answered.
     Watch {
-        /// One JSON object a line; nothing is answered.
-        #[arg(long)]
-        json: bool,
         /// Who answers. Default: the only operator that has a passphrase.
         #[arg(long = "as", value_name = "NAME")]
         who: Option<String>,
@@ -82,11 +66,7 @@ pub enum SecretCommand {
         who: Vec<String>,
     },
     /// List the operators.
-    List {
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Take an operator's passphrase away.
     Remove {
         /// Who.

@@ -36,7 +36,7 @@ pub enum Failed {
 
 /// Runs a subcommand on the servers of a state folder; `false`: the answer is a no.
 /// # Errors  `Failed`.
-pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Result<bool, Failed> {
+pub fn run(state: &Path, command: ApprovalsCommand, json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
     let is_first = matches!(command, ApprovalsCommand::Secret { .. }) && matches!(state.try_exists(), Ok(false));
     // The first secret is set before the first server runs: its folder is made as a server would make it.
     let folder = if is_first { StateDir::open(state) } else { StateDir::visit(state) };
@@ -46,9 +46,9 @@ pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Resu
         Err(fault) => return Err(Failed::State(fault.to_string())),
     };
     match command {
-        ApprovalsCommand::List { json } => list(&mut Server::reach(&folder)?, json, out),
-        ApprovalsCommand::Show { id, json } => show(&mut Server::reach(&folder)?, &id, json, out),
-        ApprovalsCommand::Allow { id, who, reason, session, scope, json } => {
+        ApprovalsCommand::List => list(&mut Server::reach(&folder)?, json, out),
+        ApprovalsCommand::Show { id } => show(&mut Server::reach(&folder)?, &id, json, out),
+        ApprovalsCommand::Allow { id, who, reason, session, scope } => {
             let say = match scope {
                 Some(scope) => scope.as_str(),
                 None if session => "session",
@@ -56,11 +56,11 @@ pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Resu
             };
             answer(&mut Server::reach(&folder)?, &id, say, (who.as_deref(), reason.as_deref()), json, out)
         }
-        ApprovalsCommand::Deny { id, who, reason, json } => {
+        ApprovalsCommand::Deny { id, who, reason } => {
             answer(&mut Server::reach(&folder)?, &id, "deny", (who.as_deref(), reason.as_deref()), json, out)
         }
-        ApprovalsCommand::Watch { json, who } => watch::run(&folder, json, who.as_deref(), out),
-        ApprovalsCommand::Secret { command } => secrets::run(&folder, command, out),
+        ApprovalsCommand::Watch { who } => watch::run(&folder, json, who.as_deref(), out),
+        ApprovalsCommand::Secret { command } => secrets::run(&folder, command, json, out),
     }
 }
 

@@ -10,10 +10,10 @@ use crate::cli::setup::wall_seconds;
 const DEFAULT: &str = "operator";
 
 /// Runs a subcommand; `false`: it was refused.
-pub(super) fn run(folder: &StateDir, command: SecretCommand, out: &mut dyn Write) -> Result<bool, Failed> {
+pub(super) fn run(folder: &StateDir, command: SecretCommand, json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
     match command {
         SecretCommand::Set { who } => return set(folder, who, out),
-        SecretCommand::List { json } => {
+        SecretCommand::List => {
             for operator in folder.operators()? {
                 if json {
                     writeln!(out, "{}", serde_json::to_string(&operator).map_err(io::Error::other)?)?;

@@ -5,10 +5,15 @@
 mod clients;
 mod edit;
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::arguments::ClientName;
+use serde_json::json;
+
+use super::arguments::{Answers, ClientName, YesNo};
+use super::run::{self, End, Report};
+use super::{init, lookup, setup, text_file, trust};
 use clients::{Client, Shape};
 
 /// How a client starts the server.
@@ -40,6 +45,13 @@ pub struct Written {
     pub backup: Option<PathBuf>,
     /// Whether anything had to be written.
     pub changed: bool,
+}
+
+impl Written {
+    /// Where the former content is, in words.
+    fn kept(&self) -> String {
+        self.backup.as_ref().map(|backup| format!("; what was there is kept in {}", backup.display())).unwrap_or_default()
+    }
 }
 
 /// Why a registration was not written. The file is as it was.
@@ -83,9 +95,105 @@ pub enum Fault {
     },
 }
 
-/// Whether a client's file lies in the project and is shared through its repository.
-pub fn is_shared(client: ClientName) -> bool {
-    Client::of(client).is_shared()
+impl Places {
+    /// Those of the user of this process.
+    pub(super) fn of_user() -> Result<Self, run::Fault> {
+        let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| run::Fault::Use("HOME is not set".to_owned()))?;
+        let config =
+            std::env::var_os("XDG_CONFIG_HOME").filter(|text| !text.is_empty()).map_or_else(|| home.join(".config"), PathBuf::from);
+        Ok(Self { home, config, project: std::env::current_dir()? })
+    }
+}
+
+/// `toolgate install`. `asks`: whether a person is there to be offered a first manifest where there is none.
+pub(super) fn run(client: ClientName, write: bool, asks: bool, manifest: Option<&Path>, out: &mut dyn Write) -> Result<Report, run::Fault> {
+    let places = Places::of_user()?;
+    if asks && lookup::manifest(manifest).map_err(run::Fault::Use)?.is_none() {
+        let here = places.project.display();
+        let question =
+            format!("There is no manifest here or above. Write a first tools.toml in {here}, which opens that folder? yes/no [no]");
+        if init::yes_or_no(&mut io::stdin().lock(), out, &question)? == Some(YesNo::Yes) {
+            let made = init::run(None, Answers::default(), true, false, out)?;
+            out.write_all(made.text.as_bytes())?;
+        }
+    }
+    let (server, words) = server(client, manifest, &places)?;
+    let words = words + &note(client).unwrap_or_default();
+    let file = file(client, &places);
+    let done = if write { Some(register(client, &places, &server)?) } else { None };
+    let told = match &done {
+        None => format!("# into {}\n{}\n", file.display(), snippet(client, &server)),
+        Some(done) if !done.changed => format!("{} has it already\n", done.file.display()),
+        Some(done) => format!("wrote {}{}\n", done.file.display(), done.kept()),
+    };
+    let json = json!({
+        "file": file, "written": done.as_ref().is_some_and(|done| done.changed), "backup": done.and_then(|done| done.backup),
+        "command": server.program, "args": server.arguments, "text": snippet(client, &server), "notes": words.lines().collect::<Vec<_>>(),
+    });
+    Ok(Report { json, text: told + &words, end: End::Done })
+}
+
+/// `toolgate install CLIENT --remove`, or `uninstall CLIENT`
+pub(super) fn remove_from(client: ClientName, write: bool) -> Result<Report, run::Fault> {
+    let removed = remove(client, &Places::of_user()?, write)?;
+    let file = removed.file.display();
+    let text = match (removed.changed, write) {
+        (false, _) => format!("{file} does not have it\n"),
+        (true, false) => format!("{file} has it; --write takes it out\n"),
+        (true, true) => format!("took it out of {file}{}\n", removed.kept()),
+    };
+    let json = json!({"file": removed.file, "found": removed.changed, "removed": removed.changed && write, "backup": removed.backup});
+    Ok(Report { json, text, end: End::of(removed.changed) })
+}
+
+/// The command line that a client starts the server with, and the notes that `install` and `init` print beside it.
+///
+/// A file that a team shares through its repository names neither a folder of this machine nor the manifest: the server finds that beside the file,
+/// and serves by it only where its user trusts it.
+pub(super) fn server(client: ClientName, flag: Option<&Path>, places: &Places) -> Result<(Server, String), run::Fault> {
+    let program = std::env::current_exe()?;
+    let found = lookup::manifest(flag).map_err(run::Fault::Use)?;
+    let mut words = String::new();
+    let mut arguments = vec!["serve".to_owned()];
+    let mut shared = Client::of(client).is_shared();
+    match found {
+        None => {
+            words.push_str(
+                "no manifest is named or found: the built-in one would be in force, with a scratch folder for each session and nothing else. \
+                 `toolgate init` writes a tools.toml here; then install again\n",
+            );
+        }
+        Some(lookup::Manifest { path, .. }) => {
+            let file = path.canonicalize().map_err(|fault| run::Fault::Use(format!("`{}`: {fault}", path.display())))?;
+            let text = text_file::read(&file)?;
+            shared &= lookup::above(&places.project).and_then(|found| found.canonicalize().ok()).is_some_and(|found| found == file);
+            if !shared {
+                arguments.extend(["--manifest".to_owned(), file.display().to_string()]);
+            } else if !trust::is_trusted(&file, &trust::digest(&text)) {
+                let _ = writeln!(words, "it serves by {} once `toolgate trust` has shown it", file.display());
+            }
+        }
+    }
+    if let Some(dir) = setup::named_state() {
+        arguments.extend(["--state-dir".to_owned(), dir.display().to_string()]);
+    }
+    let is_found = on_search_path(&program);
+    if shared && is_found {
+        words.push_str("the file can be shared: it names no folder of this machine; each of its users runs `toolgate trust` once\n");
+    } else if shared {
+        words.push_str(
+            "`toolgate` is not on the search path, so the file names it by its place: to share the file, put it there and install again\n",
+        );
+    }
+    let program = if shared && is_found { "toolgate".to_owned() } else { program.display().to_string() };
+    Ok((Server { program, arguments }, words))
+}
+
+/// Whether the name `toolgate` finds this program.
+fn on_search_path(program: &Path) -> bool {
+    let first = std::env::var_os("PATH")
+        .and_then(|path| std::env::split_paths(&path).map(|folder| folder.join("toolgate")).find(|file| file.is_file()));
+    first.and_then(|file| file.canonicalize().ok()).is_some_and(|file| program.canonicalize().is_ok_and(|program| program == file))
 }
 
 /// The file a client reads.
@@ -105,13 +213,13 @@ pub fn note(client: ClientName) -> Option<String> {
 
 /// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
 /// # Errors  When the file cannot be read as what it should be, or cannot be written; it is then as it was.
-pub fn write(client: ClientName, places: &Places, server: &Server) -> Result<Written, Fault> {
+fn register(client: ClientName, places: &Places, server: &Server) -> Result<Written, Fault> {
     change(client, places, true, &|text| edit::with(client, text, server).map(Some))
 }
 
 /// Takes the server out again. `write`: whether that is done, or only looked at.
-/// # Errors  As [`write()`].
-pub fn remove(client: ClientName, places: &Places, write: bool) -> Result<Written, Fault> {
+/// # Errors  As [`register`].
+fn remove(client: ClientName, places: &Places, write: bool) -> Result<Written, Fault> {
     change(client, places, write, &|text| edit::without(client, text))
 }
 
@@ -280,10 +388,10 @@ mod tests {
         for client in ALL.into_iter().filter(|client| *client != ClientName::Goose) {
             let folder = tempfile::tempdir().unwrap();
             let places = places(folder.path());
-            let first = write(client, &places, &server()).unwrap();
+            let first = register(client, &places, &server()).unwrap();
             assert_eq!(first, Written { file: file(client, &places), backup: None, changed: true });
             assert_eq!(std::fs::read_to_string(&first.file).unwrap(), snippet(client, &server()), "{client:?}");
-            assert_eq!(write(client, &places, &server()).unwrap(), Written { changed: false, ..first });
+            assert_eq!(register(client, &places, &server()).unwrap(), Written { changed: false, ..first });
         }
     }
 
@@ -295,7 +403,7 @@ mod tests {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
-        let written = write(ClientName::Cursor, &places, &server()).unwrap();
+        let written = register(ClientName::Cursor, &places, &server()).unwrap();
         let backup = written.backup.unwrap();
         assert_eq!(std::fs::read_to_string(&backup).unwrap(), "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}");
         for path in [&backup, &file] {
@@ -314,7 +422,7 @@ mod tests {
             let file = file(client, &places);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, text).unwrap();
-            let fault = write(client, &places, &server()).unwrap_err();
+            let fault = register(client, &places, &server()).unwrap_err();
             assert!(matches!(fault, Fault::Unreadable { .. }), "{fault}");
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
@@ -333,7 +441,7 @@ mod tests {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, before).unwrap();
             assert!(!remove(client, &places, true).unwrap().changed, "{client:?} has none");
-            write(client, &places, &server()).unwrap();
+            register(client, &places, &server()).unwrap();
             let registered = std::fs::read_to_string(&file).unwrap();
             assert!(remove(client, &places, false).unwrap().changed);
             assert_eq!(std::fs::read_to_string(&file).unwrap(), registered, "{client:?}: only told");
@@ -355,7 +463,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (client, key) in [(ClientName::Jetbrains, "mcpServers"), (ClientName::Goose, "extensions:")] {
             let places = places(folder.path());
-            for done in [write(client, &places, &server()), remove(client, &places, true)] {
+            for done in [register(client, &places, &server()), remove(client, &places, true)] {
                 assert!(matches!(done, Err(Fault::Pasted { .. })), "{done:?}");
             }
             assert!(snippet(client, &server()).contains(key) && !file(client, &places).exists());
@@ -385,7 +493,7 @@ mod tests {
                 std::os::unix::fs::symlink(&outside, &link).unwrap();
                 let content = || (std::fs::read_to_string(&outside).ok(), std::fs::read_dir(&outside).map(Iterator::count).ok());
                 let before = content();
-                for done in [write(client, &places, &server), remove(client, &places, true)] {
+                for done in [register(client, &places, &server), remove(client, &places, true)] {
                     let fault = done.unwrap_err().to_string();
                     assert!(fault.contains(&link.display().to_string()) && fault.contains("symbolic link"), "{fault}");
                 }
@@ -410,7 +518,7 @@ mod tests {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(folder.path().join("kept.json"), "{}").unwrap();
         std::os::unix::fs::symlink(folder.path().join("kept.json"), &file).unwrap();
-        write(ClientName::Gemini, &places, &server()).unwrap();
+        register(ClientName::Gemini, &places, &server()).unwrap();
         assert!(file.is_symlink());
         assert!(std::fs::read_to_string(folder.path().join("kept.json")).unwrap().contains("toolgate"));
     }
