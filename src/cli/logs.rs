@@ -1,17 +1,15 @@
 //! What a server says on standard error: lines for people, or one JSON object a line for a collector of logs. Standard output is the transport.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Map, Value, json};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
-use tracing_subscriber::layer::{Context, SubscriberExt};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::fmt::format::{JsonFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, filter, fmt as lines};
 
@@ -57,9 +55,10 @@ impl LogFormat {
                 std::panic::set_hook(Box::new(|panic| {
                     let place = panic.location().map(ToString::to_string);
                     // The words of a panic may hold what was being worked on.
-                    write_line(&object(&[("level", json!("ERROR")), ("message", json!("a fault of our own")), ("at", json!(place))]));
+                    write_line(object(&[("level", json!("ERROR")), ("message", json!("a fault of our own")), ("at", json!(place))]));
                 }));
-                registry.with(JsonLines.with_filter(filter::filter_fn(may_be_told))).try_init()
+                let layer = lines::layer().with_writer(io::stderr).with_ansi(false).fmt_fields(JsonFields::new()).event_format(JsonLines);
+                registry.with(layer.with_filter(filter::filter_fn(may_be_told))).try_init()
             }
         };
         // Who embeds us may log in a way of their own.
@@ -72,7 +71,7 @@ impl LogFormat {
         match self {
             Self::Text => writeln!(io::stderr(), "toolgate: {text}"),
             Self::Json => {
-                write_line(&object(&[("level", json!("INFO")), ("message", json!("serving MCP")), ("address", json!(address))]));
+                write_line(object(&[("level", json!("INFO")), ("message", json!("serving MCP")), ("address", json!(address))]));
                 Ok(())
             }
         }
@@ -82,7 +81,7 @@ impl LogFormat {
     pub(super) fn failed(self, why: &str) {
         match self {
             Self::Text => drop(writeln!(io::stderr(), "toolgate: {why}")),
-            Self::Json => write_line(&object(&[("level", json!("ERROR")), ("message", json!(why))])),
+            Self::Json => write_line(object(&[("level", json!("ERROR")), ("message", json!(why))])),
         }
     }
 }
@@ -92,64 +91,23 @@ fn may_be_told(line: &Metadata<'_>) -> bool {
     !line.target().starts_with("rmcp") || *line.level() == Level::ERROR
 }
 
-/// Writes events as JSON, each with the fields of the spans it stands in.
+/// Writes an event as one object, with the fields of the spans it stands in.
 struct JsonLines;
 
-/// The fields of a span.
-struct Fields(Map<String, Value>);
-
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for JsonLines {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut fields = Fields(Map::new());
-        attributes.record(&mut fields);
-        if let Some(span) = context.span(id) {
-            span.extensions_mut().insert(fields);
-        }
-    }
-
-    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else { return };
-        if let Some(fields) = span.extensions_mut().get_mut::<Fields>() {
-            values.record(fields);
-        }
-    }
-
-    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, JsonFields> for JsonLines {
+    fn format_event(&self, context: &FmtContext<'_, S, JsonFields>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let about = event.metadata();
-        let mut line = Fields(object(&[("level", json!(about.level().as_str())), ("target", json!(about.target()))]));
-        for span in context.event_scope(event).into_iter().flat_map(tracing_subscriber::registry::Scope::from_root) {
-            if let Some(fields) = span.extensions().get::<Fields>() {
-                line.0.extend(fields.0.clone());
+        let mut line = object(&[("level", json!(about.level().as_str())), ("target", json!(about.target()))]);
+        let mut add = |fields: &str| line.extend(serde_json::from_str::<Map<String, Value>>(fields).unwrap_or_default());
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
+            if let Some(fields) = span.extensions().get::<FormattedFields<JsonFields>>() {
+                add(&fields.fields);
             }
         }
-        event.record(&mut line);
-        write_line(&line.0);
-    }
-}
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.insert(field.name().to_owned(), Value::String(format!("{value:?}")));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name().to_owned(), value.into());
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.0.insert(field.name().to_owned(), value.into());
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.0.insert(field.name().to_owned(), value.into());
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.0.insert(field.name().to_owned(), value.into());
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.0.insert(field.name().to_owned(), value.into());
+        let mut own = String::new();
+        context.format_fields(Writer::new(&mut own), event)?;
+        add(&own);
+        writeln!(writer, "{}", ascii(line))
     }
 }
 
@@ -159,33 +117,22 @@ fn object(fields: &[(&str, Value)]) -> Map<String, Value> {
     all
 }
 
-/// Writes one line in one piece, so that lines of several threads do not mix.
-fn write_line(line: &Map<String, Value>) {
-    let mut text = Vec::with_capacity(256);
-    if line.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Ascii(CompactFormatter))).is_ok() {
-        text.push(b'\n');
-        // Whoever reads us is gone; the server serves on.
-        let _ = io::stderr().write_all(&text);
-    }
+/// Writes one line in one piece, so that lines of several threads do not mix. Whoever reads us may be gone; the server serves on.
+fn write_line(line: Map<String, Value>) {
+    let _ = io::stderr().write_all(format!("{}\n", ascii(line)).as_bytes());
 }
 
 /// JSON in ASCII alone: nothing in a line steers a terminal or reads in another order than it stands.
-struct Ascii(CompactFormatter);
-
-impl Formatter for Ascii {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        let mut units = [0; 2];
-        for character in fragment.chars() {
-            if character.is_ascii() && character != '\u{7f}' {
-                self.0.write_string_fragment(writer, character.encode_utf8(&mut [0; 1]))?;
-                continue;
-            }
-            for unit in character.encode_utf16(&mut units) {
-                write!(writer, "\\u{unit:04x}")?;
-            }
+fn ascii(line: Map<String, Value>) -> String {
+    let mut text = String::new();
+    // What is not ASCII stands inside of strings only.
+    for unit in Value::Object(line).to_string().encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(byte) if byte < 0x7f => text.push(char::from(byte)),
+            _ => drop(write!(text, "\\u{unit:04x}")),
         }
-        Ok(())
     }
+    text
 }
 
 #[cfg(test)]
@@ -195,9 +142,8 @@ mod tests {
     #[test]
     fn a_line_is_ascii_and_reads_back_as_it_was() {
         let odd = "a\u{202e}b\u{9b}31m\u{7f}\n\"\\ \u{1f600} \u{e9}\u{2028}";
-        let mut text = Vec::new();
-        json!({"message": odd}).serialize(&mut serde_json::Serializer::with_formatter(&mut text, Ascii(CompactFormatter))).unwrap();
-        assert!(text.iter().all(|byte| (0x20..0x7f).contains(byte)), "{}", String::from_utf8_lossy(&text));
-        assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), json!({"message": odd}));
+        let text = ascii(Map::from_iter([("message".to_owned(), json!(odd))]));
+        assert!(text.bytes().all(|byte| (0x20..0x7f).contains(&byte)), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!({"message": odd}));
     }
 }

@@ -1,10 +1,10 @@
 //! JSON in which every name stands once: what two parsers could read in two ways is told.
 
-use std::cell::RefCell;
-use std::fmt;
+use std::collections::BTreeSet;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use jsonc_parser::ast;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::Value;
 
 /// A value and the paths of names that stand twice, e.g. `request.args.path`.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,75 +20,35 @@ pub struct Read {
 /// # Errors
 /// What is wrong with it, in the words of the parser.
 pub fn read(text: &str) -> Result<Read, String> {
-    let twice = RefCell::default();
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Node { at: String::new(), twice: &twice }.deserialize(&mut reader).map_err(|fault| fault.to_string())?;
-    reader.end().map_err(|fault| fault.to_string())?;
-    Ok(Read { value, twice: twice.into_inner() })
+    // The first reading bounds the depth of the second.
+    let value = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
+    let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).map_err(|fault| fault.to_string())?;
+    let mut twice = Vec::new();
+    if let Some(tree) = &tree.value {
+        collect(tree, "", &mut twice);
+    }
+    Ok(Read { value, twice })
 }
 
-struct Node<'t> {
-    at: String,
-    twice: &'t RefCell<Vec<String>>,
-}
-
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Value, A::Error> {
-        let mut read = Vec::new();
-        while let Some(value) = values.next_element_seed(Node { at: format!("{}[{}]", self.at, read.len()), twice: self.twice })? {
-            read.push(value);
-        }
-        Ok(Value::Array(read))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut read = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let at = if self.at.is_empty() { name.clone() } else { format!("{}.{name}", self.at) };
-            if read.contains_key(&name) {
-                self.twice.borrow_mut().push(at.clone());
+fn collect(value: &ast::Value<'_>, at: &str, twice: &mut Vec<String>) {
+    match value {
+        ast::Value::Object(object) => {
+            let mut seen = BTreeSet::new();
+            for member in &object.properties {
+                let name = member.name.as_str();
+                let at = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+                if !seen.insert(name) {
+                    twice.push(at.clone());
+                }
+                collect(&member.value, &at, twice);
             }
-            read.insert(name, members.next_value_seed(Node { at, twice: self.twice })?);
         }
-        Ok(Value::Object(read))
+        ast::Value::Array(array) => {
+            for (index, value) in array.elements.iter().enumerate() {
+                collect(value, &format!("{at}[{index}]"), twice);
+            }
+        }
+        _ => {}
     }
 }
 
