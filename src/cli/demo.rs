@@ -10,21 +10,24 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::layout::{COLUMNS, Colour, folded, shortened};
 use crate::filter::escape_line;
 
 /// One step of the script: a call and what the person would answer if asked.
+#[derive(Deserialize)]
 struct Step {
-    tool: &'static str,
+    tool: String,
     arguments: Value,
     person: Person,
-    why: &'static str,
+    why: String,
 }
 
 /// How the scripted person answers a question.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Person {
     /// Allows it once, typing the code where one is shown.
     Once,
@@ -52,7 +55,8 @@ pub fn run(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     let mut rows = Vec::new();
     let mut question = None;
-    for step in script(web) {
+    let script: Vec<Step> = serde_json::from_str(&with_port(include_str!("demo/script.json"), web))?;
+    for step in script {
         let params = json!({"name": step.tool, "arguments": step.arguments});
         let (answer, asked) = client.request("tools/call", &params, step.person)?;
         rows.push(row(&step, &answer, asked.is_some()));
@@ -75,65 +79,13 @@ fn lay_out(folder: &Path, web: u16) -> io::Result<()> {
     std::fs::write(project.join("README.md"), "# Orchard\n\nCounts apples.\n\n- 3 baskets\n- 41 apples\n")?;
     std::fs::write(project.join("src/apples.csv"), "basket,apples\n1,12\n2,17\n3,12\n")?;
     std::fs::write(project.join(".env"), "API_TOKEN=not-for-models\n")?;
-    std::fs::write(folder.join("tools.toml"), manifest(web))
+    std::fs::write(folder.join("tools.toml"), with_port(include_str!("demo/tools.toml"), web))
 }
 
-fn manifest(web: u16) -> String {
-    format!(
-        r#"version = 1
-[clients]
-stdio = "demo"
-[roots.work]
-path = "session"
-mode = "rw"
-allowed_paths = ["**"]
-[roots.project]
-path = "project"
-mode = "rw"
-allowed_paths = ["**"]
-[files]
-denied_paths = ["**/.env*", "**/.git/**"]
-[network]
-internal = ["127.0.0.1:{web}"]
-allowed_schemes = ["http", "https"]
-[python]
-allowed_imports = ["csv", "io", "math", "statistics"]
-roots = ["work"]
-[profiles.demo]
-permissions = ["STANDARD", "EXECUTE_CODE"]
-allowed_tools = ["*"]
-rate_limit_per_minute = 60
-"#
-    )
+/// A text of the demo, with the port of its web server.
+fn with_port(text: &str, web: u16) -> String {
+    text.replace("PORT", &web.to_string())
 }
-
-fn script(web: u16) -> Vec<Step> {
-    let step = |tool, arguments, person, why| Step { tool, arguments, person, why };
-    let edit = json!({"path": "project/README.md", "edits": [{"old_text": "41 apples", "new_text": "41 apples, counted twice"}]});
-    vec![
-        step("list_directory", json!({"path": "project"}), Person::Deny, "reads are free"),
-        step("read_file", json!({"path": "project/README.md"}), Person::Deny, "reads are free"),
-        step("search_files", json!({"path": "project", "query": "apples"}), Person::Deny, "reads are free"),
-        step("read_file", json!({"path": "project/.env"}), Person::Once, "denied by a pattern"),
-        step("read_file", json!({"path": "/etc/passwd"}), Person::Once, "in no root"),
-        step("read_file", json!({"path": "project/../../etc/passwd"}), Person::Once, "one path, one spelling"),
-        step("write_file", json!({"path": "project/notes.md", "content": "check basket 2\n"}), Person::Deny, "something new"),
-        step("edit_file", edit, Person::Once, "a change asks once"),
-        step("delete_file", json!({"path": "project/notes.md"}), Person::Once, "a delete asks every time, with a code"),
-        step("delete_file", json!({"path": "project/README.md"}), Person::Blindly, "accepting blindly is no yes"),
-        step("delete_file", json!({"path": "project/README.md"}), Person::Deny, "no means no"),
-        step("fetch", json!({"url": format!("http://127.0.0.1:{web}/harvest")}), Person::Deny, "an opened address"),
-        step("fetch", json!({"url": "http://169.254.169.254/latest/meta-data/"}), Person::Once, "a metadata service"),
-        step("run_python", json!({"code": COUNT}), Person::Deny, "in its own jail"),
-        step("run_python", json!({"code": "import os\nos.system('id')"}), Person::Once, "refused by reading it"),
-        step("run_python", json!({"code": "print(open('/etc/hostname').read())"}), Person::Once, "no such file in the jail"),
-    ]
-}
-
-const COUNT: &str = "import csv, io, statistics\n\
-    rows = list(csv.DictReader(io.StringIO('basket,apples\\n1,12\\n2,17\\n3,12\\n')))\n\
-    counts = [int(row['apples']) for row in rows]\n\
-    print(sum(counts), 'apples, on average', round(statistics.mean(counts), 1))";
 
 /// One call: what it was, how it was judged, whether a person was asked, what came back.
 struct Row {
@@ -148,7 +100,7 @@ fn row(step: &Step, answer: &Value, asked: bool) -> Row {
     let call = match (step.arguments["path"].as_str(), step.arguments["url"].as_str(), step.arguments["code"].as_str()) {
         (Some(target), _, _) | (_, Some(target), _) => format!("{} {target}", step.tool),
         (_, _, Some(code)) => format!("{} {}", step.tool, code.lines().next().unwrap_or_default()),
-        _ => step.tool.to_owned(),
+        _ => step.tool.clone(),
     };
     let result = &answer["result"];
     let failed = result["isError"].as_bool().unwrap_or(false) || answer.get("error").is_some();
@@ -167,7 +119,7 @@ fn row(step: &Step, answer: &Value, asked: bool) -> Row {
         (true, Person::Blindly) => "bare accept",
     };
     let text = result["content"][0]["text"].as_str().or(answer["error"]["message"].as_str()).unwrap_or_default();
-    let first = if failed { step.why } else { text.lines().find(|line| !line.trim().is_empty()).unwrap_or(step.why) };
+    let first = if failed { &step.why } else { text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&step.why) };
     let shown = |text: &str| escape_line(text).into_owned();
     Row { call: shown(&call), verdict: shown(&verdict), approval, answer: shown(first), passed: !failed || status.is_some() }
 }
@@ -233,10 +185,7 @@ fn serve_page() -> io::Result<u16> {
     Ok(port)
 }
 
-const PAGE: &str = "<!doctype html><html><head><title>Harvest</title></head><body><main><h1>Harvest</h1>\
-    <p>The harvest begins in the third week of September, after the early pears are in and before the first frost of the valley.</p>\
-    <p>Bring baskets. Apples that fall on their own go to the press; apples that are picked go to the cellar, in layers of straw.</p>\
-    </main></body></html>";
+const PAGE: &str = include_str!("demo/page.html");
 
 /// A client of a few lines that speaks MCP as the handshake era does.
 struct Client {

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use toml_edit::{Array, DocumentMut, Item, Value};
 
 use super::arguments::{Answers, ClientName, YesNo};
 use super::run::{End, Fault, Report};
@@ -16,18 +17,6 @@ use crate::{manifest, tools};
 
 /// The shipped manifest, every key with its comment; the answers change some of its lines.
 const SHIPPED: &str = include_str!("../../tools.toml");
-
-/// The lines of the shipped manifest that answers change.
-const FOLDER: &str = "path  = \".\"                        # relative to this file;";
-const PERMISSIONS: &str = "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\"]";
-const PUBLIC: &str = "any_public      = false            # true: any host of the public internet but the denied ones";
-const DOMAINS: &str = "allowed_domains = []               #";
-const SCHEMES: &str = "allowed_schemes = [\"https\"]";
-const INTERNAL: &str = "internal        = []               #";
-const INTERPRETER: &str = "interpreter     = \"python3\"        #";
-const IMPORTS_END: &str = "\n]\nroots      = [\"work\"";
-const REQUIRE: &str = ", \"memory\"]   # one of these missing: no program runs";
-const REQUIRE_LESS: &str = "]   # one of these missing: no program runs; \"memory\" is partial here (`toolgate doctor`)";
 
 /// Whether a jail on this machine holds the layer `memory`, which is partial without a memory control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,20 +133,19 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     if answers.network == Some(YesNo::Yes) || !answers.allow.is_empty() {
         permissions.push("NETWORK_ACCESS");
     }
-    let mut text = SHIPPED.to_owned();
-    if folder != "." {
-        // A JSON text is a basic string of TOML.
-        let path = serde_json::Value::from(folder).to_string();
-        text = text.replacen(FOLDER, &FOLDER.replacen("\".\"", &path, 1), 1);
-    }
-    text = text.replacen(PERMISSIONS, &format!("permissions   = [\"{}\"]", permissions.join("\", \"")), 1);
+    let mut document: DocumentMut = SHIPPED.parse().map_err(io::Error::other)?;
+    put(&mut document, &["roots", "project", "path"], folder);
+    put(&mut document, &["profiles", "standard", "permissions"], Array::from_iter(permissions));
     if answers.network == Some(YesNo::Yes) {
-        text = text.replacen(PUBLIC, &PUBLIC.replacen("false", "true ", 1), 1);
+        put(&mut document, &["network", "any_public"], true);
     }
-    add(&mut text, answers);
-    if memory == MemoryLayer::LeftOut {
-        text = text.replacen(REQUIRE, REQUIRE_LESS, 1);
+    add(&mut document, answers);
+    if memory == MemoryLayer::LeftOut
+        && let Some(layers) = at(&mut document, &["python", "require"]).and_then(Value::as_array_mut)
+    {
+        layers.retain(|layer| layer.as_str() != Some("memory"));
     }
+    let text = document.to_string();
     // What was asked for is read as any manifest is, before it is written.
     match manifest::parse(&text, tools::specs()) {
         Ok(_) => Ok(text),
@@ -168,38 +156,39 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     }
 }
 
-fn add(text: &mut String, Answers { allow, interpreter, imports, .. }: &Answers) {
-    let list = |words: &[&str]| serde_json::Value::from(words).to_string().replace(',', ", ");
-    let mut put = |line: &str, old: &str, new: &str| *text = text.replacen(line, &line.replacen(old, new, 1), 1);
-    let (mut domains, mut internal, mut plain) = (Vec::new(), Vec::new(), false);
+fn at<'d>(document: &'d mut DocumentMut, key: &[&str]) -> Option<&'d mut Value> {
+    key.iter().try_fold(document.as_item_mut(), |item, name| item.get_mut(*name)).and_then(Item::as_value_mut)
+}
+
+/// Another value, with the comment behind it kept.
+fn put(document: &mut DocumentMut, key: &[&str], new: impl Into<Value>) {
+    if let Some(old) = at(document, key) {
+        let decor = old.decor().clone();
+        *old = new.into();
+        *old.decor_mut() = decor;
+    }
+}
+
+fn add(document: &mut DocumentMut, Answers { allow, interpreter, imports, .. }: &Answers) {
+    let (mut domains, mut internal) = (Array::new(), Array::new());
     for address in allow {
-        let (is_plain, rest) = match address.split_once("://") {
-            Some(("http", rest)) => (true, rest),
-            Some(("https", rest)) => (false, rest),
-            // Another scheme is told as a fault of the manifest.
-            _ => (false, address.as_str()),
-        };
-        let rest = rest.trim_end_matches('/');
-        plain |= is_plain;
+        // Another scheme is told as a fault of the manifest.
+        let rest = address.strip_prefix("http://").or(address.strip_prefix("https://")).unwrap_or(address).trim_end_matches('/');
         if rest.parse::<std::net::SocketAddr>().is_ok() { internal.push(rest) } else { domains.push(rest) }
     }
-    if !domains.is_empty() {
-        put(DOMAINS, "[]  ", &list(&domains));
+    if allow.iter().any(|address| address.starts_with("http://")) {
+        put(document, &["network", "allowed_schemes"], Array::from_iter(["https", "http"]));
     }
-    if !internal.is_empty() {
-        put(INTERNAL, "[]  ", &list(&internal));
-    }
-    if plain {
-        put(SCHEMES, "[\"https\"]", "[\"https\", \"http\"]");
+    for (key, list) in [("allowed_domains", domains), ("internal", internal)].into_iter().filter(|(_, list)| !list.is_empty()) {
+        put(document, &["network", key], list);
     }
     if let Some(interpreter) = interpreter {
-        put(INTERPRETER, "\"python3\"", &serde_json::Value::from(interpreter.as_str()).to_string());
+        put(document, &["python", "interpreter"], interpreter);
     }
-    if !imports.is_empty() {
-        let words: Vec<&str> = imports.iter().map(String::as_str).collect();
-        let listed = list(&words);
-        let line = format!("\n  {},   # of that interpreter's own\n]", listed.trim_matches(['[', ']']));
-        put(IMPORTS_END, "\n]", &line);
+    if let Some(list) = at(document, &["python", "allowed_imports"]).and_then(Value::as_array_mut) {
+        for module in imports {
+            list.push_formatted(Value::from(module).decorated("\n  ", ""));
+        }
     }
 }
 
@@ -247,8 +236,8 @@ mod tests {
         assert_eq!(
             changed,
             [
-                "path  = \"/home/a \\\"b\\\"\"                        # relative to this file; `toolgate serve --root project=PATH` puts it elsewhere",
-                "any_public      = true             # true: any host of the public internet but the denied ones",
+                "path  = '/home/a \"b\"'                        # relative to this file; `toolgate serve --root project=PATH` puts it elsewhere",
+                "any_public      = true            # true: any host of the public internet but the denied ones",
                 "permissions   = [\"READONLY\", \"WRITE_FILE\", \"NETWORK_ACCESS\"]",
             ]
         );
@@ -269,11 +258,12 @@ mod tests {
         assert_eq!(
             changed,
             [
-                "allowed_domains = [\"docs.python.org\", \"*.github.com\"]             # e.g. [\"api.github.com\", \"*.wikipedia.org\"]; `*.` is every subdomain, not the bare name",
+                "allowed_domains = [\"docs.python.org\", \"*.github.com\"]               # e.g. [\"api.github.com\", \"*.wikipedia.org\"]; `*.` is every subdomain, not the bare name",
                 "allowed_schemes = [\"https\", \"http\"]",
-                "internal        = [\"127.0.0.1:8080\"]             # [\"10.1.2.3:8080\"] opens this one private address",
+                "internal        = [\"127.0.0.1:8080\"]               # [\"10.1.2.3:8080\"] opens this one private address",
                 "interpreter     = \"/envs/data/bin/python\"        # or the python of a virtual environment",
-                "  \"pandas\", \"matplotlib\",   # of that interpreter's own",
+                "  \"pandas\",",
+                "  \"matplotlib\",",
                 "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\", \"NETWORK_ACCESS\"]",
             ]
         );
