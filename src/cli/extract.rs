@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::arguments::Input;
 use super::jsonl;
@@ -17,24 +17,9 @@ use toolgate_page::{Article, Format, Kind, Mode, kind_of};
 
 #[derive(Deserialize)]
 struct Page {
-    id: serde_json::Value,
     html: String,
     #[serde(default)]
     url: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Line {
-    id: serde_json::Value,
-    markdown: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    byline: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    date: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
 }
 
 /// The longest line, in bytes.
@@ -51,15 +36,22 @@ pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
     }
     let (name, bytes) = whole(input)?;
     match extractor.file(&bytes) {
-        Ok(article) => {
-            let json = json!({"markdown": article.text, "title": article.title, "byline": article.byline, "date": article.date});
-            Ok(Report { json, text: article.text, end: End::Done })
-        }
+        Ok(article) => Ok(Report { json: Value::Object(facts(&article)), text: article.text, end: End::Done }),
         Err(why) => {
             writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
             Ok(End::Negative.into())
         }
     }
+}
+
+fn facts(article: &Article) -> Map<String, Value> {
+    let facts = [
+        ("markdown", json!(article.text)),
+        ("title", json!(article.title)),
+        ("byline", json!(article.byline)),
+        ("date", json!(article.date)),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The readers of one command.
@@ -111,7 +103,10 @@ impl Extractor {
                 Ok(article) => (article, None),
                 Err(why) => (Article::default(), Some(why)),
             };
-            Line { id: page.id, markdown: article.text, title: article.title, byline: article.byline, date: article.date, error }
+            let mut line = facts(&article);
+            line.retain(|_, value| !value.is_null());
+            line.extend(error.map(|why| ("error".to_owned(), json!(why))));
+            Ok(line)
         })
     }
 }

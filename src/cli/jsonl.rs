@@ -18,7 +18,7 @@ pub fn each<Case: DeserializeOwned, Answer: Serialize>(
     mut output: impl Write,
     longest: u64,
     form: &str,
-    mut answer: impl FnMut(Case) -> Answer,
+    mut answer: impl FnMut(Case) -> Result<Answer, String>,
 ) -> io::Result<usize> {
     let mut faulty = 0;
     let mut line = Vec::new();
@@ -33,10 +33,10 @@ pub fn each<Case: DeserializeOwned, Answer: Serialize>(
         } else if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = if whole { case(&line, form) } else { Err((Value::Null, format!("the line is longer than {longest} bytes"))) };
-        match read {
-            Ok(case) => serde_json::to_writer(&mut output, &answer(case))?,
-            Err((id, error)) => {
+        let (id, read) = if whole { case(&line, form) } else { (Value::Null, Err(format!("the line is longer than {longest} bytes"))) };
+        match read.and_then(&mut answer) {
+            Ok(answer) => serde_json::to_writer(&mut output, &Answered { id, answer })?,
+            Err(error) => {
                 faulty += 1;
                 serde_json::to_writer(&mut output, &json!({ "id": id, "error": error }))?;
             }
@@ -47,10 +47,21 @@ pub fn each<Case: DeserializeOwned, Answer: Serialize>(
     Ok(faulty)
 }
 
-fn case<Case: DeserializeOwned>(line: &[u8], form: &str) -> Result<Case, (Value, String)> {
-    let value: Value = serde_json::from_slice(line).map_err(|fault| (Value::Null, format!("the line is no JSON: {fault}")))?;
-    let id = value.get("id").cloned().unwrap_or_default();
-    serde_json::from_value(value).map_err(|fault| (id, format!("the line is no case `{form}`: {fault}")))
+#[derive(Serialize)]
+struct Answered<Answer> {
+    id: Value,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+fn case<Case: DeserializeOwned>(line: &[u8], form: &str) -> (Value, Result<Case, String>) {
+    match serde_json::from_slice::<Value>(line) {
+        Ok(value) => {
+            let id = value.get("id").cloned().unwrap_or_default();
+            (id, serde_json::from_value(value).map_err(|fault| format!("the line is no case `{form}`: {fault}")))
+        }
+        Err(fault) => (Value::Null, Err(format!("the line is no JSON: {fault}"))),
+    }
 }
 
 #[cfg(test)]
@@ -59,7 +70,6 @@ mod tests {
 
     #[derive(serde::Deserialize)]
     struct Number {
-        id: u32,
         n: u32,
     }
 
@@ -67,7 +77,7 @@ mod tests {
     fn a_bad_line_is_answered_and_the_next_one_is_read() {
         let input = format!("{{\"id\":1,\"n\":2}}\n\nno json\n{{\"id\":3}}\n{}\n{{\"id\":4,\"n\":5}}", "x".repeat(100));
         let mut output = Vec::new();
-        let double = |case: Number| json!({"id": case.id, "n": case.n * 2});
+        let double = |case: Number| Ok(json!({"n": case.n * 2}));
         assert_eq!(each(input.as_bytes(), &mut output, 40, "{\"id\",\"n\"}", double).unwrap(), 3);
         let lines: Vec<Value> =
             output.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toolgate_pycheck::{self as python, Check, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 use super::arguments::{Input, ManifestChoice};
@@ -48,7 +48,7 @@ pub fn lint_jsonl(input: impl BufRead, output: impl Write, rules: &Rules) -> io:
     let faulty = jsonl::each(input, output, MAX_LINE, "{\"id\",\"code\"}", |case: Case| {
         let report = python::check(case.code.as_bytes(), rules);
         denied += usize::from(report.verdict == Verdict::Deny);
-        Answer { id: case.id, report }
+        Ok(report)
     })?;
     Ok(denied + faulty)
 }
@@ -58,16 +58,7 @@ pub const MAX_LINE: u64 = MAX_SOURCE as u64 * 6 + 64 * 1024;
 
 #[derive(Deserialize)]
 struct Case {
-    #[serde(default)]
-    id: serde_json::Value,
     code: String,
-}
-
-#[derive(Serialize)]
-struct Answer {
-    id: serde_json::Value,
-    #[serde(flatten)]
-    report: Report,
 }
 
 /// The report for a person: each finding with its line underlined.

@@ -44,8 +44,12 @@ pub const MAX_LINE: u64 = 64 * 1024 * 1024;
 /// What reading or writing fails with.
 pub fn scan_jsonl(input: impl BufRead, output: impl Write, rules: &ContentRules) -> io::Result<usize> {
     jsonl::each(input, output, MAX_LINE, "{\"id\",\"text\" or \"html\"}", |case: Case| {
-        let findings = findings(&case.text, case.is_html, rules);
-        Answer { id: case.id, findings: in_points(&case.text, &findings) }
+        let (text, is_html) = match (case.text, case.html) {
+            (Some(text), None) => (text, false),
+            (None, Some(html)) => (html, true),
+            _ => return Err("a case has either `text` or `html`".to_owned()),
+        };
+        Ok(Answer { findings: in_points(&text, &findings(&text, is_html, rules)) })
     })
 }
 
@@ -108,36 +112,13 @@ fn pretty(name: &str, text: &str, findings: &[Found<'_>]) -> String {
 }
 
 #[derive(Deserialize)]
-#[serde(try_from = "Line")]
 struct Case {
-    id: Value,
-    text: String,
-    is_html: bool,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    id: Value,
     text: Option<String>,
     html: Option<String>,
 }
 
-impl TryFrom<Line> for Case {
-    type Error = &'static str;
-
-    fn try_from(Line { id, text, html }: Line) -> Result<Self, Self::Error> {
-        match (text, html) {
-            (Some(text), None) => Ok(Self { id, text, is_html: false }),
-            (None, Some(text)) => Ok(Self { id, text, is_html: true }),
-            _ => Err("a case has either `text` or `html`"),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct Answer {
-    id: Value,
     findings: Vec<Row>,
 }
 

@@ -35,20 +35,22 @@ pub fn read(state: &Map<String, Value>, request: &Map<String, Value>, caller: &C
         }),
         answer: state.get("approval").filter(|value| !value.is_null()).map(|value| answer(value, now)),
         untrusted: ["untrusted", "tainted"].iter().any(|name| state.get(*name).is_some_and(|value| *value == Value::Bool(true))),
-        contacted: state
-            .get("contacted")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
+        contacted: texts(state.get("contacted")).collect(),
         modules: BTreeSet::new(),
     }
 }
 
 fn text(value: Option<&Value>, missing: &str) -> String {
     value.and_then(Value::as_str).unwrap_or(missing).to_owned()
+}
+
+fn texts(value: Option<&Value>) -> impl Iterator<Item = String> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned)
+}
+
+/// When something ends; what cannot be read ended long ago.
+fn end(value: Option<&Value>) -> Option<Moment> {
+    value.filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN)))
 }
 
 fn moment(value: Option<&Value>) -> Option<Moment> {
@@ -118,7 +120,7 @@ fn grant(value: &Value) -> Grant {
         scope: value.get("scope").map_or(Scope::Session, |scope| scope.as_str().and_then(Scope::parse).unwrap_or(Scope::Once)),
         policy: field("policy", "P1"),
         level: value.get("level").map(|level| level.as_u64().and_then(Level::from_number).unwrap_or(Level::Read)),
-        expires: value.get("expires").filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN))),
+        expires: end(value.get("expires")),
     }
 }
 
@@ -155,17 +157,11 @@ fn answer(value: &Value, now: Moment) -> Answer {
             },
         },
         response,
-        approvers: field("approvers")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
+        approvers: texts(field("approvers")).collect(),
         code: field("code").and_then(Value::as_str).map(str::to_owned),
         binding: field("binding").unwrap_or(&Value::Null).to_string(),
         binding_now: field("binding_now").or(field("binding")).unwrap_or(&Value::Null).to_string(),
-        expires: field("expires").filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN))),
+        expires: end(field("expires")),
         at: moment(field("now")).unwrap_or(now),
         used: field("used").is_some_and(|used| *used != Value::Bool(false)),
         for_principal: text(field("for_principal"), "p1"),
