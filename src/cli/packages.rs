@@ -5,12 +5,12 @@
 #![expect(clippy::disallowed_methods, reason = "the command line starts the installer and lays out the environment")]
 
 use std::fs;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::ScopedJoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -365,18 +365,9 @@ fn run(command: &mut Command, input: Option<&str>, state: &StateDir) -> Result<O
                 let _ = pipe.write_all(text.as_bytes());
             });
         }
-        let begun = Instant::now();
-        let is_watched = io::stderr().is_terminal();
-        let mut told = 0;
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
-            }
-            // On a terminal the seconds show that the installer still runs.
-            let seconds = begun.elapsed().as_secs();
-            if is_watched && seconds >= 2 && seconds > told {
-                told = seconds;
-                let _ = write!(io::stderr(), "\r  {seconds} s");
             }
             if state.is_killed() {
                 // INVARIANT: it was not waited for yet, so its number is still its own.
@@ -384,9 +375,6 @@ fn run(command: &mut Command, input: Option<&str>, state: &StateDir) -> Result<O
             }
             std::thread::sleep(LOOK);
         };
-        if told > 0 {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
         let read = |reader: ScopedJoinHandle<'_, Vec<u8>>| reader.join().unwrap_or_default();
         Ok(Output { status, stdout: read(stdout), stderr: read(stderr) })
     })?;

@@ -1,6 +1,6 @@
 //! The arguments of `toolgate approvals`, as clap reads them.
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::policy::Scope;
 
@@ -16,14 +16,9 @@ pub enum ApprovalsCommand {
     },
     /// Allow it, this once. The passphrase is asked for on the terminal, or read as a line of standard input.
     Allow {
-        /// Its id, or enough of its beginning.
-        id: String,
-        /// Who answers. Default: the only operator that has a passphrase.
-        #[arg(long = "as", value_name = "NAME")]
-        who: Option<String>,
-        /// Why; kept in the log.
-        #[arg(long)]
-        reason: Option<String>,
+        /// Which question, who answers and why.
+        #[command(flatten)]
+        reply: Reply,
         /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
         #[arg(long, conflicts_with = "scope")]
         session: bool,
@@ -33,16 +28,11 @@ pub enum ApprovalsCommand {
     },
     /// Deny it. Needs no passphrase.
     Deny {
-        /// Its id, or enough of its beginning.
-        id: String,
-        /// Who answers.
-        #[arg(long = "as", value_name = "NAME")]
-        who: Option<String>,
-        /// Why; kept in the log.
-        #[arg(long)]
-        reason: Option<String>,
+        /// Which question, who answers and why.
+        #[command(flatten)]
+        reply: Reply,
     },
-    /// Show questions as they come and go, on the desktop too where notify-send(1) is, and answer them by a letter; with `--json` nothing is answered.
+    /// Show questions as they come and go and answer them by a letter.
     Watch {
         /// Who answers. Default: the only operator that has a passphrase.
         #[arg(long = "as", value_name = "NAME")]
@@ -54,6 +44,19 @@ pub enum ApprovalsCommand {
         #[command(subcommand)]
         command: SecretCommand,
     },
+}
+
+/// An answer to a question.
+#[derive(Debug, Args)]
+pub struct Reply {
+    /// The question's id, or enough of its beginning.
+    pub id: String,
+    /// Who answers. Default: the only operator that has a passphrase.
+    #[arg(long = "as", value_name = "NAME")]
+    pub who: Option<String>,
+    /// Why; kept in the log.
+    #[arg(long)]
+    pub reason: Option<String>,
 }
 
 /// What to do with the passphrases of operators.

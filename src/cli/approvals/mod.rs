@@ -1,12 +1,11 @@
 //! `toolgate approvals`: the operator's channel. What waits, what it is, yes or no, and who may say so.
 
 mod arguments;
-mod notice;
 mod secrets;
 mod terminal;
 mod watch;
 
-pub use arguments::{ApprovalsCommand, SecretCommand};
+pub use arguments::{ApprovalsCommand, Reply, SecretCommand};
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -48,18 +47,19 @@ pub fn run(state: &Path, command: ApprovalsCommand, json: bool, out: &mut dyn Wr
     match command {
         ApprovalsCommand::List => list(&mut Server::reach(&folder)?, json, out),
         ApprovalsCommand::Show { id } => show(&mut Server::reach(&folder)?, &id, json, out),
-        ApprovalsCommand::Allow { id, who, reason, session, scope } => {
+        ApprovalsCommand::Allow { reply, session, scope } => {
             let say = match scope {
                 Some(scope) => scope.as_str(),
                 None if session => "session",
                 None => "once",
             };
-            answer(&mut Server::reach(&folder)?, &id, say, (who.as_deref(), reason.as_deref()), json, out)
+            answer(&mut Server::reach(&folder)?, &reply, say, json, out)
         }
-        ApprovalsCommand::Deny { id, who, reason } => {
-            answer(&mut Server::reach(&folder)?, &id, "deny", (who.as_deref(), reason.as_deref()), json, out)
+        ApprovalsCommand::Deny { reply } => answer(&mut Server::reach(&folder)?, &reply, "deny", json, out),
+        ApprovalsCommand::Watch { .. } if json => {
+            Err(Failed::Use("`approvals watch` is for a person; scripts read `approvals list --json`".to_owned()))
         }
-        ApprovalsCommand::Watch { who } => watch::run(&folder, json, who.as_deref(), out),
+        ApprovalsCommand::Watch { who } => watch::run(&folder, who.as_deref(), out),
         ApprovalsCommand::Secret { command } => secrets::run(&folder, command, json, out),
     }
 }
@@ -147,16 +147,9 @@ fn print(question: &Value, out: &mut dyn Write) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Shows a question and answers it. `who` and why: as they were given.
-fn answer(
-    server: &mut Server,
-    id: &str,
-    say: &str,
-    (who, reason): (Option<&str>, Option<&str>),
-    as_json: bool,
-    out: &mut dyn Write,
-) -> Result<bool, Failed> {
-    let question = server.question(id)?;
+/// Shows a question and answers it.
+fn answer(server: &mut Server, reply: &Reply, say: &str, as_json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
+    let question = server.question(&reply.id)?;
     let mut aside = io::stderr();
     let shown: &mut dyn Write = if as_json { &mut aside } else { out };
     print(&question, shown)?;
@@ -164,7 +157,7 @@ fn answer(
     shown.flush()?;
     // The one who allows has read what stands above; what they prove themselves with is never an argument, for others can read those.
     let secret = if say == "deny" { None } else { terminal::secret("passphrase: ", &mut io::stdin().lock())? };
-    let proof = Proof { who, secret: secret.as_deref(), reason };
+    let proof = Proof { who: reply.who.as_deref(), secret: secret.as_deref(), reason: reply.reason.as_deref() };
     if !as_json {
         return send(server, &question, say, &proof, out);
     }

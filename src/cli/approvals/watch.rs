@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
-use super::{Failed, Proof, Server, notice, print, send, terminal, text};
+use super::{Failed, Proof, Server, print, send, terminal, text};
 use crate::audit::{StateDir, is_hidden, plain};
 
 /// Between two looks for questions.
@@ -17,12 +17,9 @@ const LOOK: Duration = Duration::from_millis(300);
 const LETTERS: [(&str, &str); 5] = [("y", "once"), ("s", "session"), ("f", "session_folder"), ("r", "session_root"), ("n", "deny")];
 
 /// Prints each question when it is put and when it is over, and takes answers from standard input. Runs until its output is closed.
-pub(super) fn run(folder: &StateDir, as_json: bool, who: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {
-    if as_json {
-        return stream(folder, out);
-    }
+pub(super) fn run(folder: &StateDir, who: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {
     let input = BufReader::new(File::from(io::stdin().as_fd().try_clone_to_owned()?));
-    let mut watch = Watch { folder, who, input, notes: notice::program(), open: Vec::new(), answered: Vec::new(), is_asked: false };
+    let mut watch = Watch { folder, who, input, open: Vec::new(), answered: Vec::new(), is_asked: false };
     loop {
         watch.look(out)?;
         watch.ask(out)?;
@@ -39,7 +36,6 @@ struct Watch<'a> {
     folder: &'a StateDir,
     who: Option<&'a str>,
     input: BufReader<File>,
-    notes: Option<std::path::PathBuf>,
     /// What waits, the oldest first; the first is the one that an answer is for.
     open: Vec<Value>,
     /// The ids of those that were answered here: they wait until their call has seen it, or for another operator.
@@ -65,9 +61,6 @@ impl Watch<'_> {
             }
             print(&new, out)?;
             writeln!(out)?;
-            if let Some(program) = &self.notes {
-                notice::show(program, "toolgate: a question waits", &plain(text(&new, "text").lines().next().unwrap_or_default()));
-            }
             self.open.push(new);
         }
         if self.open.first().map(|one| text(one, "id")) != first.as_deref() {
@@ -175,22 +168,5 @@ fn waiting(folder: &StateDir) -> Result<Vec<Value>, Failed> {
     match Server::reach(folder).and_then(|mut server| server.questions()) {
         Err(Failed::Nobody(_)) => Ok(Vec::new()),
         other => other,
-    }
-}
-
-/// The same as one JSON object a line.
-fn stream(folder: &StateDir, out: &mut dyn Write) -> Result<bool, Failed> {
-    let mut known: Vec<String> = Vec::new();
-    loop {
-        let questions = waiting(folder)?;
-        for question in questions.iter().filter(|question| !known.iter().any(|id| id == text(question, "id"))) {
-            writeln!(out, "{}", json!({"event": "asked", "question": question}))?;
-        }
-        for gone in known.iter().filter(|id| !questions.iter().any(|question| text(question, "id") == *id)) {
-            writeln!(out, "{}", json!({"event": "over", "id": gone}))?;
-        }
-        out.flush()?;
-        known = questions.iter().map(|question| text(question, "id").to_owned()).collect();
-        std::thread::sleep(LOOK);
     }
 }

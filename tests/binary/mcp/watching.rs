@@ -1,7 +1,6 @@
-//! `toolgate approvals watch`: an operator sees a question as it comes, on the desktop too, and answers it in place.
+//! `toolgate approvals watch`: an operator sees a question as it comes and answers it in place.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdin, Stdio};
 
 use serde_json::json;
@@ -10,7 +9,7 @@ use crate::mcp::home::{Home, Policy};
 use crate::mcp::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
 use crate::mcp::server::{Guarded, Server, code, hello, until, went_well, write};
 
-/// A watch whose output goes into a file, with a notify-send that notes what it is told.
+/// A watch whose output goes into a file.
 struct Watch<'a> {
     home: &'a Home,
     input: ChildStdin,
@@ -19,15 +18,9 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn start(home: &'a Home) -> Self {
-        let folder = home.path("bin");
-        std::fs::create_dir_all(&folder).unwrap();
-        let (note, noted) = (folder.join("notify-send"), home.path("noted.txt"));
-        std::fs::write(&note, format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> '{}'\n", noted.display())).unwrap();
-        std::fs::set_permissions(&note, PermissionsExt::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
         let shown = std::fs::File::create(home.path("shown.txt")).unwrap();
         let mut command = home.toolgate(&["approvals", "watch"]);
-        let mut child: Child = command.env("PATH", path).stdin(Stdio::piped()).stdout(shown).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child: Child = command.stdin(Stdio::piped()).stdout(shown).stderr(Stdio::inherit()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         Self { home, input, child: Guarded(child) }
     }
@@ -49,7 +42,7 @@ impl<'a> Watch<'a> {
 }
 
 #[test]
-fn a_watch_answers_in_place_with_the_whole_difference_and_a_note_on_the_desktop() {
+fn a_watch_answers_in_place_with_the_whole_difference() {
     let home = house(OPERATOR);
     let mut server = Server::greeted(&home, "2025-11-25");
     let mut watch = Watch::start(&home);
@@ -59,7 +52,6 @@ fn a_watch_answers_in_place_with_the_whole_difference_and_a_note_on_the_desktop(
     let shown = home.read("shown.txt");
     assert!(shown.contains("Change 100 lines of project/notes.txt") && shown.contains("more line(s) of the change"), "{shown}");
     assert!(!shown.contains("line 50"), "{shown}");
-    until("a note", || home.read("noted.txt").contains("Change 100 lines of project/notes.txt"));
     watch.types(&["d"]);
     watch.shows("+ line 50");
     watch.types(&["q", "y", "wrong secret"]);
