@@ -89,7 +89,6 @@ impl House {
     /// Clears away what is over: questions, marks of used approvals, keys, counts that say nothing any more.
     /// # Errors  When a folder of the state cannot be listed.
     pub(crate) fn sweep(&self) -> std::io::Result<()> {
-        self.state().keep_spare()?;
         self.gate.sweep()
     }
 

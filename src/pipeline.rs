@@ -124,7 +124,6 @@ async fn walk(
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
     let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
-    entry.takes(&action)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
     if !action.touches().iter().any(|touch| touch.access.writes()) {

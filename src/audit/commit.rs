@@ -1,4 +1,4 @@
-//! Who waits for the disk, and how far it is: many callers share one fdatasync(2).
+//! How far the disk is, and who waits for it: many callers share one fdatasync(2).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::fault::Fault;
 
-/// The meeting point of the callers and the keeper, the one thread that syncs.
+/// The meeting point of the callers and the one thread that syncs.
 #[derive(Debug, Default)]
 pub(crate) struct Commit {
     progress: Mutex<Progress>,
@@ -25,21 +25,6 @@ struct Progress {
     failed: Option<Fault>,
     stop: bool,
     wakers: Vec<std::task::Waker>,
-    /// Threads that wait.
-    waiting: usize,
-    /// Who waited when the last sync ended.
-    company: usize,
-}
-
-/// What the keeper is to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// Bring everything written to the disk.
-    Sync,
-    /// The time that was given has come.
-    Alarm,
-    /// The log is closing.
-    Stop,
 }
 
 impl Commit {
@@ -62,37 +47,36 @@ impl Commit {
     pub(crate) fn wait(&self, seq: u64) -> Result<(), Fault> {
         let mut progress = self.lock();
         loop {
-            if progress.durable >= seq {
-                return Ok(());
+            match self.ask(&mut progress, seq) {
+                Some(answer) => return answer,
+                None => progress = self.done.wait(progress).unwrap_or_else(PoisonError::into_inner),
             }
-            if let Some(fault) = &progress.failed {
-                return Err(fault.clone());
-            }
-            if progress.wanted < seq {
-                progress.wanted = seq;
-                self.work.notify_one();
-            }
-            progress.waiting += 1;
-            progress = self.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
-            progress.waiting -= 1;
         }
     }
 
-    /// Waits a moment for those whom the last sync let go and who come again, so that the next one is not for the first of them alone. One
-    /// caller alone waits for nobody.
-    pub(crate) fn gather(&self) {
-        let mut seen = None;
-        for _ in 0..MOMENTS {
-            let (waiting, company) = {
-                let progress = self.lock();
-                (progress.waiting + progress.wakers.len(), progress.company)
-            };
-            if company < 2 || waiting >= company || seen.is_some_and(|seen| waiting <= seen) {
-                return;
-            }
-            seen = Some(waiting);
-            std::thread::sleep(MOMENT);
+    /// As `wait`, for a task.
+    pub(crate) fn poll(&self, seq: u64, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let mut progress = self.lock();
+        let Some(answer) = self.ask(&mut progress, seq) else {
+            progress.wakers.push(context.waker().clone());
+            return Poll::Pending;
+        };
+        Poll::Ready(answer)
+    }
+
+    /// Whether the record `seq` is on disk; `None`: not yet, and it is asked for.
+    fn ask(&self, progress: &mut Progress, seq: u64) -> Option<Result<(), Fault>> {
+        if progress.durable >= seq {
+            return Some(Ok(()));
         }
+        if let Some(fault) = &progress.failed {
+            return Some(Err(fault.clone()));
+        }
+        if progress.wanted < seq {
+            progress.wanted = seq;
+            self.work.notify_one();
+        }
+        None
     }
 
     /// The last record that is on disk.
@@ -100,77 +84,45 @@ impl Commit {
         self.lock().durable
     }
 
-    /// As `wait`, for a task.
-    pub(crate) fn poll(&self, seq: u64, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        let mut progress = self.lock();
-        if progress.durable >= seq {
-            return Poll::Ready(Ok(()));
-        }
-        if let Some(fault) = &progress.failed {
-            return Poll::Ready(Err(fault.clone()));
-        }
-        if progress.wanted < seq {
-            progress.wanted = seq;
-            self.work.notify_one();
-        }
-        progress.wakers.push(context.waker().clone());
-        Poll::Pending
-    }
-
-    /// The keeper's wait for work; `alarm`: when to wake it in any case.
-    pub(crate) fn next(&self, alarm: Option<Instant>) -> Job {
+    /// Waits until something is to be brought to the disk. `false`: the log is closing.
+    pub(crate) fn next(&self) -> bool {
         let mut progress = self.lock();
         loop {
             if progress.stop {
-                return Job::Stop;
-            }
-            if progress.failed.is_some() {
-                progress = self.work.wait(progress).unwrap_or_else(PoisonError::into_inner);
-                continue;
+                return false;
             }
             let now = Instant::now();
-            if progress.wanted > progress.durable || progress.due.is_some_and(|due| due <= now) {
+            let due = progress.due.filter(|_| progress.failed.is_none());
+            if progress.failed.is_none() && (progress.wanted > progress.durable || due.is_some_and(|due| due <= now)) {
                 progress.due = None;
                 // Before the end of the log is looked at: what is written after that sets it again.
                 self.dirty.store(false, Ordering::Release);
-                return Job::Sync;
+                return true;
             }
-            let until = match (progress.due, alarm) {
-                (Some(due), Some(alarm)) => Some(due.min(alarm)),
-                (due, alarm) => due.or(alarm),
+            progress = match due {
+                None => self.work.wait(progress).unwrap_or_else(PoisonError::into_inner),
+                Some(due) => self.work.wait_timeout(progress, due - now).unwrap_or_else(PoisonError::into_inner).0,
             };
-            match until {
-                None => progress = self.work.wait(progress).unwrap_or_else(PoisonError::into_inner),
-                Some(until) if until <= now => return Job::Alarm,
-                Some(until) => {
-                    progress = self.work.wait_timeout(progress, until - now).unwrap_or_else(PoisonError::into_inner).0;
-                }
-            }
         }
     }
 
     /// Everything up to `seq` is on disk.
     pub(crate) fn reached(&self, seq: u64) {
-        self.tell(|progress| {
-            progress.durable = progress.durable.max(seq);
-            progress.company = progress.waiting + progress.wakers.len();
-        });
+        self.change(|progress| progress.durable = progress.durable.max(seq));
     }
 
     /// The disk will not confirm anything any more.
     pub(crate) fn fail(&self, fault: &Fault) {
-        self.tell(|progress| {
-            progress.failed.get_or_insert_with(|| fault.clone());
-        });
+        self.change(|progress| progress.failed = progress.failed.take().or_else(|| Some(fault.clone())));
     }
 
-    /// Ends the keeper's work.
+    /// Ends the work of the thread that syncs.
     pub(crate) fn stop(&self) {
         self.lock().stop = true;
         self.work.notify_all();
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Progress)) {
+    fn change(&self, change: impl FnOnce(&mut Progress)) {
         let mut progress = self.lock();
         change(&mut progress);
         let wakers = std::mem::take(&mut progress.wakers);
@@ -179,10 +131,6 @@ impl Commit {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 }
-
-/// How long, and how often at most, the next of a company is waited for: together less than a quick disk takes for a sync.
-const MOMENT: Duration = Duration::from_micros(50);
-const MOMENTS: usize = 4;
 
 /// How long a record may wait for company before it is synced; with the sync itself it is on disk within 50 ms.
 const LAZY: Duration = Duration::from_millis(30);

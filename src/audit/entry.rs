@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Client, Event, Fault, Log, Reach, Record, Redacted, token};
 use crate::filter::{Count, Filtered};
-use crate::model::{Action, Caller, Code, Level, Question, Refusal, ToolCall};
+use crate::model::{Caller, Code, Level, Question, Refusal, ToolCall};
 
 /// What the call came to, as its record says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,6 @@ pub struct Entry {
     manifest_sha256: String,
     begun: Instant,
     decision: Decision,
-    makes_room: bool,
     /// The call that this one is a part of.
     part_of: Option<String>,
     started: bool,
@@ -154,9 +153,7 @@ impl Entry {
     /// Opens the entry of a call. Nothing is written yet; what is written later holds the arguments in their redacted form.
     /// # Errors  When the log cannot take records: then nothing may run.
     pub fn open(log: &Arc<Log>, call: &ToolCall, manifest_sha256: &str) -> Result<Self, Refusal> {
-        // On a full disk it depends on what the call does.
-        log.look();
-        if !log.healthy() && !log.is_full() {
+        if !log.healthy() {
             return Err(unrecorded());
         }
         let id = token(10).map_err(|_| unrecorded())?;
@@ -171,7 +168,6 @@ impl Entry {
             manifest_sha256: manifest_sha256.to_owned(),
             begun: Instant::now(),
             decision: Decision::default(),
-            makes_room: false,
             part_of: None,
             started: false,
             closed: false,
@@ -188,20 +184,6 @@ impl Entry {
         self.part_of = Some(call.to_owned());
     }
 
-    /// Whether the log has room for a call that does this.
-    /// # Errors  `audit_unavailable`: the disk is full, and the call does not make room.
-    pub fn takes(&mut self, action: &Action) -> Result<(), Refusal> {
-        self.makes_room = action.effect() == crate::model::Effect::Removes;
-        if self.log.is_full() && !self.makes_room {
-            return Err(Refusal::new(
-                Code::AuditUnavailable,
-                "the disk of the audit log is full, so the call cannot be recorded and is not made",
-            )
-            .hint("deleting files still works; the operator can free space, and the log goes on by itself"));
-        }
-        Ok(())
-    }
-
     /// Whether the record shows this argument as it is, and not by a digest or a mask.
     pub fn shows(&self, argument: &str) -> bool {
         self.args.json().contains(&Value::from(argument).to_string())
@@ -213,7 +195,6 @@ impl Entry {
         self.decision = decision;
         let mut record = self.record(Event::CallStarted);
         record.decision = Some("allow");
-        record.makes_room = self.makes_room;
         record.args = Some(&self.args);
         if !self.decision.warnings.is_empty() {
             record.extra.insert("warnings".to_owned(), self.shown(&json!(self.decision.warnings)));

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rustix::io::Errno;
 use serde_json::json;
 
-use super::medium::{Disk, Medium};
+use super::file::{Disk, Medium};
 use super::{Event, Fault, Log, Record, Settings, Sync, verify};
 
 /// What goes wrong, and what was asked of the disk.
@@ -17,7 +17,6 @@ use super::{Event, Fault, Log, Record, Settings, Sync, verify};
 struct Knobs {
     sync_fails: AtomicBool,
     sync_waits: AtomicBool,
-    no_room_to_reserve: AtomicBool,
     /// The error of the next appends, after half of the bytes.
     append_fails: AtomicU64,
     truncate_fails: AtomicBool,
@@ -51,10 +50,6 @@ impl Medium for Failing {
         if self.knobs.sync_fails.load(Ordering::SeqCst) { Err(Errno::IO) } else { self.disk.sync() }
     }
 
-    fn reserve(&self, offset: u64, length: u64) -> Result<(), Errno> {
-        if self.knobs.no_room_to_reserve.load(Ordering::SeqCst) { Err(Errno::NOSPC) } else { self.disk.reserve(offset, length) }
-    }
-
     fn truncate(&self, length: u64) -> Result<(), Errno> {
         if self.knobs.truncate_fails.load(Ordering::SeqCst) { Err(Errno::IO) } else { self.disk.truncate(length) }
     }
@@ -85,35 +80,8 @@ fn after_a_failed_sync_no_call_begins_and_the_disk_is_not_asked_again() {
     assert!(!log.healthy());
     assert_eq!(append(&log, Event::CallStarted, Sync::Handed), Err(fault.clone()));
     assert_eq!(append(&log, Event::CallFinished, Sync::Durable), Err(fault.clone()));
-    assert_eq!(append(&log, Event::KillOn, Sync::Handed), Ok(5), "what ends something is still handed over");
     assert_eq!(log.close(), Err(fault));
     assert_eq!(knobs.syncs.load(Ordering::SeqCst), syncs, "a failed sync must not be tried again");
-}
-
-#[test]
-fn on_a_full_disk_no_call_begins_but_what_ends_fits_the_reserve() {
-    let state = tempfile::tempdir().unwrap();
-    let (log, knobs) = open(state.path());
-    knobs.no_room_to_reserve.store(true, Ordering::SeqCst);
-    let mut begun = 0;
-    while append(&log, Event::CallStarted, Sync::Handed).is_ok() {
-        begun += 1;
-        assert!(begun < 100_000, "the reserve was given away");
-    }
-    assert!(!log.healthy());
-    assert_eq!(append(&log, Event::CallStarted, Sync::Handed), Err(Fault::Full));
-    for _ in 0..1000 {
-        append(&log, Event::CallFinished, Sync::Handed).unwrap();
-    }
-    append(&log, Event::KillOn, Sync::Durable).unwrap();
-    knobs.no_room_to_reserve.store(false, Ordering::SeqCst);
-    // The log looks for room by itself: a caller that sees it full asks for no record.
-    while !log.healthy() {
-        std::thread::yield_now();
-    }
-    append(&log, Event::CallStarted, Sync::Handed).unwrap();
-    log.close().unwrap();
-    assert_eq!(verify(state.path(), None).unwrap().broken(), None);
 }
 
 #[test]
@@ -180,7 +148,7 @@ fn a_task_waits_for_the_disk_without_a_thread() {
 }
 
 #[test]
-fn a_record_too_long_for_the_reserve_loses_its_extra_fields_not_its_place() {
+fn a_record_too_long_for_a_line_loses_its_extra_fields_not_its_place() {
     let state = tempfile::tempdir().unwrap();
     let (log, _) = open(state.path());
     let extra = json!({"status": "x".repeat(1 << 20)}).as_object().unwrap().clone();

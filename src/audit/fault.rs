@@ -26,15 +26,7 @@ pub enum Fault {
         /// The name below the state directory.
         name: String,
     },
-    /// A key file does not hold a key.
-    #[error(
-        "`keys/{name}` in the state directory holds no key; restore it, or move it away to have a new one made (old heads then no longer verify)"
-    )]
-    Key {
-        /// The file's name.
-        name: &'static str,
-    },
-    /// There is no room on the disk but the reserve, which is kept for records that end something.
+    /// There is no room on the disk.
     #[error("the disk of the audit log is full; free some space (the log goes on by itself)")]
     Full,
     /// A record could not be written whole.

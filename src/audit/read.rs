@@ -1,17 +1,17 @@
 //! Reading the log back: the records of all files in the order of their times.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fs::File;
+use std::io::{Seek as _, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::chain::Lines;
 use super::fault::Fault;
-use super::folder::{Folder, Place};
-use super::scan::Lines;
-use super::segment;
+use super::file::Folder;
 
 /// A record as it stands in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,10 +47,12 @@ impl Stored {
     }
 }
 
-/// All records below a state directory, merged by time. A file is open only while records of its time are read. Lines that are no records are counted, not
+/// The records below a state directory, merged by time. A file is open only while records of its time are read. Lines that are no records are counted, not
 /// returned: `verify` tells what is wrong with them.
 pub struct Records {
     folder: Folder,
+    /// How far each file was read, in bytes.
+    read: BTreeMap<String, u64>,
     /// Files not begun yet, the earliest last.
     waiting: Vec<(String, String)>,
     reading: BinaryHeap<Reverse<Next>>,
@@ -66,18 +68,44 @@ impl std::fmt::Debug for Records {
 impl Records {
     /// Opens the log below `state`.
     /// # Errors
-    /// `Fault::Folder` where there is no log.
+    /// `Fault::Absent` where there is no log, `Fault::Folder` where it cannot be read.
     pub fn open(state: &Path) -> Result<Self, Fault> {
         let folder = Folder::existing(state)?;
-        let mut waiting = Vec::new();
-        for id in folder.names(Place::Audit)?.iter().filter_map(|name| name.strip_suffix(".jsonl")) {
-            let name = segment::name(id);
-            let Ok(file) = folder.read(Place::Audit, &name) else { continue };
-            let first = Lines::new(file).next().ok().flatten().and_then(|line| Stored::read(&name, line.bytes));
-            waiting.push((first.map(|first| first.text("ts").to_owned()).unwrap_or_default(), name));
+        let mut records = Self { folder, read: BTreeMap::new(), waiting: Vec::new(), reading: BinaryHeap::new(), damaged: 0 };
+        records.look()?;
+        Ok(records)
+    }
+
+    /// Opens the log at the last 4 MiB of each file.
+    /// # Errors
+    /// As `open`.
+    pub fn tail(state: &Path) -> Result<Self, Fault> {
+        let mut records = Self::open(state)?;
+        for (_, name) in &records.waiting {
+            // From the middle of the file, the rest of a line comes first; it is no record and falls away.
+            records.read.insert(name.clone(), records.folder.length(name).saturating_sub(WINDOW));
         }
-        waiting.sort_unstable_by(|one, other| other.cmp(one));
-        Ok(Self { folder, waiting, reading: BinaryHeap::new(), damaged: 0 })
+        records.look()?;
+        Ok(records)
+    }
+
+    /// Goes on with what was added since the last record was read.
+    /// # Errors
+    /// `Fault::Folder` where the log cannot be read any more.
+    pub fn look(&mut self) -> Result<(), Fault> {
+        self.waiting.clear();
+        for name in self.folder.files()? {
+            if self.read.get(&name).is_some_and(|read| self.folder.length(&name) <= *read) {
+                continue;
+            }
+            let first = self.lines(&name).and_then(|mut lines| {
+                let line = lines.next().ok()??;
+                Some(Stored::read(&name, line.bytes).map(|first| first.text("ts").to_owned()).unwrap_or_default())
+            });
+            self.waiting.extend(first.map(|time| (time, name)));
+        }
+        self.waiting.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(())
     }
 
     /// How many lines so far were no records.
@@ -85,16 +113,24 @@ impl Records {
         self.damaged
     }
 
+    /// What was not read yet of a file.
+    fn lines(&self, name: &str) -> Option<Lines<File>> {
+        let mut file = self.folder.read(name).ok()?;
+        file.seek(SeekFrom::Start(self.read.get(name).copied().unwrap_or(0))).ok()?;
+        Some(Lines::new(file))
+    }
+
     fn push(&mut self, mut lines: Lines<File>, file: &str) {
-        loop {
-            match lines.next() {
-                // The last line may still be being written.
-                Ok(Some(line)) if !line.ended => return,
-                Ok(Some(line)) => match Stored::read(file, line.bytes) {
-                    Some(record) => return self.reading.push(Reverse(Next { record, lines })),
-                    None => self.damaged = self.damaged.saturating_add(1),
-                },
-                Ok(None) | Err(_) => return,
+        while let Ok(Some(line)) = lines.next() {
+            // The last line may still be being written.
+            if !line.ended {
+                return;
+            }
+            let read = self.read.entry(file.to_owned()).or_default();
+            *read = read.saturating_add(line.length);
+            match Stored::read(file, line.bytes) {
+                Some(record) => return self.reading.push(Reverse(Next { record, lines })),
+                None => self.damaged = self.damaged.saturating_add(1),
             }
         }
     }
@@ -105,12 +141,11 @@ impl Iterator for Records {
 
     fn next(&mut self) -> Option<Stored> {
         // Every file that begins no later than the next record is opened first.
-        while let Some((time, file)) =
+        while let Some((_, file)) =
             self.waiting.pop_if(|(time, _)| self.reading.peek().is_none_or(|next| time.as_str() <= next.0.record.text("ts")))
         {
-            drop(time);
-            if let Ok(opened) = self.folder.read(Place::Audit, &file) {
-                self.push(Lines::new(opened), &file);
+            if let Some(lines) = self.lines(&file) {
+                self.push(lines, &file);
             }
         }
         let Reverse(Next { record, lines }) = self.reading.pop()?;
@@ -149,3 +184,6 @@ impl Ord for Next {
         self.key().cmp(&other.key())
     }
 }
+
+/// How much of a file's end `tail` looks through.
+const WINDOW: u64 = 4 * 1024 * 1024;

@@ -80,40 +80,8 @@ events! {
     LogRecovered = "log.recovered",
     /// A closed file was removed because of its age.
     LogExpired = "log.expired",
-}
-
-impl Event {
-    /// Whether the record may use the space kept back for a full disk: it ends something, or stops everything, or an operator has a hand in it.
-    pub const fn is_essential(self) -> Essential {
-        match self {
-            Self::CallFinished
-            | Self::KillOn
-            | Self::KillOff
-            | Self::SessionEnded
-            | Self::WorkspaceWiped
-            | Self::LogOpened
-            | Self::LogClosed
-            | Self::LogRotated
-            | Self::LogRecovered
-            | Self::LogExpired => Essential::Ends,
-            // What makes room may have to be asked for.
-            Self::ApprovalRequested | Self::ApprovalAnswered | Self::ApprovalExpired | Self::ApprovalConsumed | Self::BreakerReset => {
-                Essential::WhenFull
-            }
-            _ => Essential::No,
-        }
-    }
-}
-
-/// Which records a log takes that takes no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Essential {
-    /// It ends something: also where the disk fails.
-    Ends,
-    /// It is needed to make room: where the disk is full.
-    WhenFull,
-    /// Neither.
-    No,
+    /// A digest of the log was made, to be kept elsewhere.
+    LogHead = "log.head",
 }
 
 /// The client's own account of itself: a label, never an identity.
@@ -146,8 +114,6 @@ pub struct Record<'a> {
     pub args: Option<&'a Redacted>,
     /// The effect the call would have.
     pub effect: Option<&'a str>,
-    /// The call only takes away what is there. It is not written.
-    pub makes_room: bool,
     /// Its level, 0 to 4.
     pub level: Option<u8>,
     /// `allow`, `ask` or `deny`.
@@ -181,7 +147,6 @@ impl Record<'_> {
             tool: None,
             args: None,
             effect: None,
-            makes_room: false,
             level: None,
             decision: None,
             reason: None,
@@ -191,14 +156,6 @@ impl Record<'_> {
             duration: None,
             result: None,
             extra: Map::new(),
-        }
-    }
-
-    /// Whether it is taken where others are not.
-    pub(crate) const fn is_essential(&self) -> Essential {
-        match self.event.is_essential() {
-            Essential::No if self.makes_room => Essential::WhenFull,
-            essential => essential,
         }
     }
 

@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Map, Value};
@@ -14,6 +16,7 @@ use super::address;
 use super::escape;
 use super::hex;
 use super::settings::Settings;
+use super::state::StateDir;
 use crate::filter::masked::secrets_in;
 
 /// Arguments that are safe to keep. Only a redactor makes one, so nothing else can stand in a record.
@@ -65,10 +68,13 @@ impl Secret {
 pub(crate) struct Redactor {
     hash_args: Vec<String>,
     redact: Vec<Vec<String>>,
+    /// Where the key is kept. It is read, or made, when it is first needed.
+    state: PathBuf,
+    key: OnceLock<Secret>,
 }
 
 impl Redactor {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, state: &Path) -> Self {
         let mut hash_args: Vec<String> = settings.hash_args.iter().map(|name| name.to_lowercase()).collect();
         let twins: Vec<String> = ALIKE
             .iter()
@@ -76,13 +82,23 @@ impl Redactor {
             .flat_map(|(_, alike)| alike.iter().map(|name| (*name).to_owned()))
             .collect();
         hash_args.extend(twins);
-        Self { hash_args, redact: settings.redact.iter().map(|name| words(name)).filter(|words| !words.is_empty()).collect() }
+        let redact = settings.redact.iter().map(|name| words(name)).filter(|words| !words.is_empty()).collect();
+        Self { hash_args, redact, state: state.to_owned(), key: OnceLock::new() }
     }
 
-    /// The form of `args` that may be recorded. `secret` gives the key where a secret is found; without a key nothing of the secret is kept.
-    pub(crate) fn redact<'k>(&self, args: &Map<String, Value>, secret: &dyn Fn() -> Option<&'k Secret>) -> Redacted {
+    fn secret(&self) -> Option<&Secret> {
+        if self.key.get().is_none() {
+            // A fault is not kept: a full disk may have room the next time. Two threads at once read the same key.
+            let key = StateDir::open(&self.state).ok()?.key("audit-hash").ok()?;
+            let _ = self.key.set(Secret::new(&key));
+        }
+        self.key.get()
+    }
+
+    /// The form of `args` that may be recorded. Without a key nothing of a secret is kept.
+    pub(crate) fn redact(&self, args: &Map<String, Value>) -> Redacted {
         let mut out = Vec::with_capacity(256);
-        self.object(&mut out, args, secret);
+        self.object(&mut out, args);
         if out.len() > LARGEST {
             let whole = std::mem::take(&mut out);
             digest(&mut out, &whole);
@@ -92,7 +108,7 @@ impl Redactor {
         Redacted { json: String::from_utf8_lossy(&out).into_owned(), sha256 }
     }
 
-    fn object<'k>(&self, out: &mut Vec<u8>, map: &Map<String, Value>, secret: &dyn Fn() -> Option<&'k Secret>) {
+    fn object(&self, out: &mut Vec<u8>, map: &Map<String, Value>) {
         out.push(b'{');
         for (place, (key, item)) in map.iter().enumerate() {
             if place > 0 {
@@ -101,15 +117,15 @@ impl Redactor {
             if key.len() > LONG {
                 escape::string(out, &format!("… ({} bytes, sha256 {})", key.len(), hex::text(&hex::sha256(key.as_bytes()))));
             } else {
-                escape::string(out, &self.text(None, key, secret));
+                escape::string(out, &self.text(None, key));
             }
             out.push(b':');
-            self.item(out, Some(key), item, secret);
+            self.item(out, Some(key), item);
         }
         out.push(b'}');
     }
 
-    fn item<'k>(&self, out: &mut Vec<u8>, key: Option<&str>, item: &Value, secret: &dyn Fn() -> Option<&'k Secret>) {
+    fn item(&self, out: &mut Vec<u8>, key: Option<&str>, item: &Value) {
         let bytes = || match item {
             Value::String(text) => text.clone().into_bytes(),
             other => {
@@ -120,22 +136,22 @@ impl Redactor {
         };
         if key.is_some_and(|key| self.is_secret(key)) {
             out.extend_from_slice(b"{\"hmac\":\"");
-            out.extend_from_slice(secret().map(|secret| secret.keyed(&bytes())).unwrap_or_default().as_bytes());
+            out.extend_from_slice(self.secret().map(|secret| secret.keyed(&bytes())).unwrap_or_default().as_bytes());
             out.extend_from_slice(b"\"}");
         } else if key.is_some_and(|key| self.hash_args.iter().any(|name| name.eq_ignore_ascii_case(key))) {
             digest(out, &bytes());
         } else {
             match item {
                 Value::String(text) if text.len() > LONG => digest(out, text.as_bytes()),
-                Value::String(text) => escape::string(out, &self.text(key, text, secret)),
-                Value::Object(map) => self.object(out, map, secret),
+                Value::String(text) => escape::string(out, &self.text(key, text)),
+                Value::Object(map) => self.object(out, map),
                 Value::Array(items) => {
                     out.push(b'[');
                     for (place, item) in items.iter().enumerate() {
                         if place > 0 {
                             out.push(b',');
                         }
-                        self.item(out, key, item, secret);
+                        self.item(out, key, item);
                     }
                     out.push(b']');
                 }
@@ -145,7 +161,7 @@ impl Redactor {
     }
 
     /// A text with each secret as its kind, its length and its keyed hash. `key`: the name before it, by which some secrets are known alone.
-    pub(crate) fn text<'t, 'k>(&self, key: Option<&str>, text: &'t str, secret: &dyn Fn() -> Option<&'k Secret>) -> Cow<'t, str> {
+    pub(crate) fn text<'t>(&self, key: Option<&str>, text: &'t str) -> Cow<'t, str> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         if address::has_parts(text) {
             found.extend(address::secrets(text, &|name| self.is_secret(name)).into_iter().map(|at| (at, "")));
@@ -176,7 +192,7 @@ impl Redactor {
                 at.end = at.end.max(next.end);
             }
             let value = text.get(at.clone()).unwrap_or_default();
-            let keyed = secret().map(|secret| secret.keyed(value.as_bytes())).unwrap_or_default();
+            let keyed = self.secret().map(|secret| secret.keyed(value.as_bytes())).unwrap_or_default();
             shown.push_str(text.get(done..at.start).unwrap_or_default());
             // Writing to a String cannot fail.
             let _ = if is_address {
@@ -261,8 +277,8 @@ mod tests {
     use super::*;
 
     fn redacted(args: &Value) -> Value {
-        let secret = Secret::new(&[7; 32]);
-        let redacted = Redactor::new(&Settings::default()).redact(args.as_object().unwrap(), &|| Some(&secret));
+        let redactor = Redactor { key: Secret::new(&[7; 32]).into(), ..Redactor::new(&Settings::default(), Path::new("")) };
+        let redacted = redactor.redact(args.as_object().unwrap());
         assert_eq!(redacted.sha256(), hex::text(&hex::sha256(redacted.json().as_bytes())));
         serde_json::from_str(redacted.json()).unwrap()
     }

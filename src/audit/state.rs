@@ -11,8 +11,6 @@ use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::folder::Folder;
-use super::spare;
 use super::store::{Millis, Tick};
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
@@ -47,8 +45,6 @@ impl StateDir {
             fs::fchmod(&folder, Mode::RWXU).map_err(|e| fault("closing to others", e.into()))?;
         }
         let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
-        // What is to be written here may be what makes room.
-        let _ = Folder::existing(&path).map(|folder| spare::give_when_full(&folder));
         Ok(Self { folder, path })
     }
 
@@ -152,21 +148,10 @@ impl StateDir {
     /// # Errors  When the file cannot be written.
     pub fn kill(&self, reason: &str) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::TRUNC;
-        let file = match fs::openat(&self.folder, "KILL", flags, Mode::RUSR | Mode::WUSR) {
-            // A full disk has no room for a new name, and a rename needs none.
-            Err(Errno::NOSPC | Errno::DQUOT) => return Ok(fs::renameat(&self.folder, SPARE, &self.folder, "KILL")?),
-            opened => opened?,
-        };
+        let file = fs::openat(&self.folder, "KILL", flags, Mode::RUSR | Mode::WUSR)?;
         // The file's presence is the switch; a reason cut short by a full disk does not turn it off.
         let _ = rustix::io::write(&file, reason.as_bytes());
         Ok(fs::fsync(&self.folder)?)
-    }
-
-    /// Keeps an empty file ready to become the kill switch when the disk is full.
-    /// # Errors  When it cannot be made.
-    pub fn keep_spare(&self) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        fs::openat(&self.folder, SPARE, flags, Mode::RUSR | Mode::WUSR).map(drop).map_err(Into::into)
     }
 
     /// Turns the kill switch off. Whether it was on.
@@ -258,9 +243,6 @@ pub struct Kept {
     /// For so long.
     pub span: Millis,
 }
-
-/// The name of the file that is kept ready.
-const SPARE: &str = "KILL.spare";
 
 /// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
 fn make_key(keys: &OwnedFd, name: &str) -> io::Result<()> {

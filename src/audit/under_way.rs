@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::chain::Sealed;
 use super::escape;
 use super::record::{Event, Record};
 
 /// Calls under way, by their id.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct UnderWay {
     calls: BTreeMap<String, Started>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 struct Started {
     seq: u64,
     /// From `,"session":` to `tool`, as it stood in the record of the start.
@@ -30,29 +31,29 @@ impl UnderWay {
                 record.write_identity(&mut identity);
                 self.calls.insert(call.to_owned(), Started { seq, identity });
             }
-            Event::CallFinished => self.finished(call),
+            Event::CallFinished => drop(self.calls.remove(call)),
             _ => {}
         }
     }
 
-    /// Takes note of a start as it stands in the log.
-    pub(crate) fn started(&mut self, record: &Map<String, Value>) {
-        let (Some(call), Some(seq)) = (record.get("call").and_then(Value::as_str), record.get("seq").and_then(Value::as_u64)) else {
-            return;
-        };
-        let mut identity = Vec::new();
-        for field in ["session", "principal", "profile", "client", "tool"] {
-            if let Some(value) = record.get(field) {
-                identity.extend_from_slice(format!(",\"{field}\":").as_bytes());
-                escape::value(&mut identity, value);
+    /// Takes note of a record read from a file.
+    pub(crate) fn read(&mut self, sealed: &Sealed<'_>, line: &[u8]) {
+        let Some(call) = sealed.call() else { return };
+        match sealed.event() {
+            Some("call.started") => {
+                let record: Map<String, Value> = serde_json::from_slice(line).unwrap_or_default();
+                let mut identity = Vec::new();
+                for field in ["session", "principal", "profile", "client", "tool"] {
+                    if let Some(value) = record.get(field) {
+                        identity.extend_from_slice(format!(",\"{field}\":").as_bytes());
+                        escape::value(&mut identity, value);
+                    }
+                }
+                self.calls.insert(call.to_owned(), Started { seq: sealed.seq, identity });
             }
+            Some("call.finished") => drop(self.calls.remove(call)),
+            _ => {}
         }
-        self.calls.insert(call.to_owned(), Started { seq, identity });
-    }
-
-    /// Takes note of an end.
-    pub(crate) fn finished(&mut self, call: &str) {
-        self.calls.remove(call);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,25 +63,6 @@ impl UnderWay {
     /// Adds the calls of `other`.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.calls.extend(other.calls);
-    }
-
-    /// The list that the first record of the next file carries.
-    pub(crate) fn list(&self) -> Value {
-        let each = |(call, started): (&String, &Started)| {
-            let text = format!("{{\"call\":0{}}}", String::from_utf8_lossy(&started.identity));
-            let mut fields: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
-            fields.insert("call".to_owned(), json!(call));
-            fields.insert("seq".to_owned(), json!(started.seq));
-            Value::Object(fields)
-        };
-        self.calls.iter().map(each).collect()
-    }
-
-    /// Reads that list.
-    pub(crate) fn read_list(&mut self, list: &Value) {
-        for record in list.as_array().into_iter().flatten().filter_map(Value::as_object) {
-            self.started(record);
-        }
     }
 
     /// One body per call for its end: `call.finished` with `status` `unknown`.

@@ -347,7 +347,13 @@ pub enum PackagesCommand {
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
     /// Check that the log is whole; exits 1 with the first broken record when it is not.
-    Verify,
+    Verify {
+        /// Check also that what stood in the log when `audit head` printed this digest is still in it.
+        #[arg(long, value_name = "DIGEST")]
+        head: Option<String>,
+    },
+    /// Print a digest of the log as it is, to be kept elsewhere: `audit verify --head` then misses what was taken away since.
+    Head,
     /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
     Tail {
         /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.

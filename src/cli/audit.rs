@@ -1,12 +1,15 @@
-//! `toolgate audit`: verify, tail, query, show, report.
+//! `toolgate audit`: verify, tail, query, show, report, head.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::Value;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
-use crate::audit::{self, Fault, Filter, FilterFault, Follower, Network, Records, Stored, Tally, plain};
+use crate::audit::{self, End, Fault, Filter, FilterFault, Log, Network, Records, Stored, Tally, plain};
 use crate::model::nearest;
 
 /// Why a subcommand could not do its work.
@@ -35,23 +38,55 @@ pub enum Form {
     Json,
 }
 
-/// Checks the whole log; `true`: it is whole. `key`: the verifying key of the heads, else the state directory's own.
+/// The log, for a command that adds a record to it. How long files are kept is for servers to say, which have a manifest.
+/// # Errors
+/// Why nothing can be recorded.
+pub fn open(state: &Path) -> Result<Log, Fault> {
+    Log::open(state, audit::Settings { keep: Duration::MAX, ..audit::Settings::default() }, Arc::new(Timestamp::now))
+}
+
+/// Prints a digest of the whole log, to be kept elsewhere; `false`: the log is broken.
 /// # Errors
 /// `Failed`.
-pub fn verify(state: &Path, key: Option<&str>, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
-    let report = audit::verify(state, key)?;
+pub fn head(state: &Path, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+    let log = open(state)?;
+    let report = audit::verify(state, None)?;
+    if let Some((file, broken)) = report.broken() {
+        writeln!(std::io::stderr(), "toolgate: broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)?;
+        return Ok(false);
+    }
+    let digest = audit::head(&log, &report)?;
+    log.close()?;
+    match form {
+        Form::Text => writeln!(out, "{digest}")?,
+        Form::Json => writeln!(out, "{}", json!({"head": digest}))?,
+    }
+    Ok(true)
+}
+
+/// Checks the whole log; `true`: it is whole. `head`: a digest that `head` printed.
+/// # Errors
+/// `Failed`.
+pub fn verify(state: &Path, head: Option<&str>, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+    let report = audit::verify(state, head)?;
     let whole = report.broken().is_none();
     if form == Form::Json {
-        let first = report.broken().map(|(file, broken)| serde_json::json!({"file": file, "seq": broken.seq, "why": broken.why}));
-        let answer = serde_json::json!({"ok": whole, "records": report.records, "broken": first, "files": report.files});
+        let first = report.broken().map(|(file, broken)| json!({"file": file, "seq": broken.seq, "why": broken.why}));
+        let unended: Vec<&str> = report.unended().collect();
+        let answer = json!({"ok": whole, "records": report.records, "broken": first, "unended": unended, "files": report.files});
         writeln!(out, "{}", audit::json(&answer))?;
         return Ok(whole);
     }
     for file in &report.files {
-        let state = if file.live { "live" } else { "ended" };
-        let signed = file.signed_seq.map_or("no signed head".to_owned(), |seq| format!("signed to seq {seq}"));
+        let end = match file.end {
+            End::Closed => "closed",
+            End::Recovered => "closed by a later start: its server died",
+            End::Continued => "goes on in the next file",
+            End::Live => "live",
+            End::Missing => "NOT ENDED: its server died, and its last records may be missing",
+        };
         match &file.broken {
-            None => writeln!(out, "ok      {}  {} records, {state}, {signed}", plain(&file.name), file.records)?,
+            None => writeln!(out, "ok      {}  {} records, {end}", plain(&file.name), file.records)?,
             Some(broken) => writeln!(out, "BROKEN  {}  at seq {}: {}", plain(&file.name), broken.seq, broken.why)?,
         }
     }
@@ -74,14 +109,20 @@ pub fn tail(
     out: &mut dyn Write,
 ) -> Result<(), Failed> {
     known(state, filter)?;
-    let (mut follower, last) = Follower::open(state, count, |record| filter.admits(record))?;
-    head(form, out)?;
-    print(&last, form, out)?;
+    let mut records = Records::tail(state)?;
+    let mut last = VecDeque::new();
+    for record in records.by_ref().filter(|record| filter.admits(record)) {
+        last.push_back(record);
+        if last.len() > count {
+            last.pop_front();
+        }
+    }
+    columns(form, out)?;
+    print(last, form, out)?;
     let Some(wait) = wait else { return Ok(()) };
     while wait() {
-        let mut added = follower.poll()?;
-        added.retain(|record| filter.admits(record));
-        print(&added, form, out)?;
+        records.look()?;
+        print(records.by_ref().filter(|record| filter.admits(record)), form, out)?;
     }
     Ok(())
 }
@@ -92,11 +133,9 @@ pub fn tail(
 pub fn query(state: &Path, filter: &Filter, limit: Option<usize>, form: Form, out: &mut dyn Write) -> Result<usize, Failed> {
     known(state, filter)?;
     let mut printed = 0_usize;
-    head(form, out)?;
-    for record in Records::open(state)?.filter(|record| filter.admits(record)).take(limit.unwrap_or(usize::MAX)) {
-        print(&[record], form, out)?;
-        printed = printed.saturating_add(1);
-    }
+    columns(form, out)?;
+    let records = Records::open(state)?.filter(|record| filter.admits(record)).take(limit.unwrap_or(usize::MAX));
+    print(records.inspect(|_| printed = printed.saturating_add(1)), form, out)?;
     Ok(printed)
 }
 
@@ -114,8 +153,9 @@ pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result
     let belongs = |record: &Stored| own.admits(record) || record.text("part_of") == call || approvals.contains(record.text("approval"));
     let records: Vec<Stored> = Records::open(state)?.filter(belongs).collect();
     if form == Form::Json {
-        print(&records, form, out)?;
-        return Ok(!records.is_empty());
+        let is_there = !records.is_empty();
+        print(records, form, out)?;
+        return Ok(is_there);
     }
     let begun = records.first().and_then(Stored::time);
     for record in &records {
@@ -201,18 +241,18 @@ fn section<'c>(out: &mut dyn Write, title: &str, counts: impl IntoIterator<Item 
     counts.try_for_each(|(name, count)| writeln!(out, "  {count:>8}  {}", plain(name)))
 }
 
-fn print(records: &[Stored], form: Form, out: &mut dyn Write) -> std::io::Result<()> {
+fn print(records: impl IntoIterator<Item = Stored>, form: Form, out: &mut dyn Write) -> std::io::Result<()> {
     for record in records {
         match form {
             Form::Json => writeln!(out, "{}", record.line)?,
-            Form::Text => writeln!(out, "{}", one_line(record))?,
+            Form::Text => writeln!(out, "{}", one_line(&record))?,
         }
     }
     out.flush()
 }
 
 /// Says what the columns of [`one_line`] are.
-fn head(form: Form, out: &mut dyn Write) -> std::io::Result<()> {
+fn columns(form: Form, out: &mut dyn Write) -> std::io::Result<()> {
     match form {
         Form::Json => Ok(()),
         Form::Text => {

@@ -274,14 +274,15 @@ pub(super) fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
 
 fn audit(state: &Path, command: AuditCommand, json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     // What is left of a log that was taken away is for `verify` to tell.
-    if !matches!(command, AuditCommand::Verify) && !state.join("audit").is_dir() {
+    if !matches!(command, AuditCommand::Verify { .. }) && !state.join("audit").is_dir() {
         let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
         return Err(Fault::Use(format!("there is no audit log in `{}` yet: {why}", state.display())));
     }
     let form = if json { Form::Json } else { Form::Text };
     let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
     match command {
-        AuditCommand::Verify => return Ok(End::of(log::verify(state, None, form, out)?)),
+        AuditCommand::Verify { head } => return Ok(End::of(log::verify(state, head.as_deref(), form, out)?)),
+        AuditCommand::Head => return Ok(End::of(log::head(state, form, out)?)),
         AuditCommand::Tail { terms, lines, follow } => {
             let mut wait = || {
                 std::thread::sleep(Duration::from_millis(200));

@@ -2,15 +2,13 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::audit as log;
 use super::run::{End, Fault};
 use crate::audit::store::{Store, of_session};
-use crate::audit::{Event, Log, Record, StateDir, Sync};
+use crate::audit::{Event, Record, StateDir, Sync};
 use crate::filter::escape;
 
 /// `toolgate kill`
@@ -108,7 +106,7 @@ pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), 
 }
 
 fn append(folder: &StateDir, record: &Record) -> Result<(), Fault> {
-    let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
+    let log = log::open(folder.path()).map_err(log::Failed::from)?;
     log.append(record, Sync::Durable).map_err(log::Failed::from)?;
     log.close().map_err(log::Failed::from)?;
     Ok(())

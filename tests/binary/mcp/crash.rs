@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::mcp::home::{Home, Policy};
-use crate::mcp::server::{PATIENCE, Server, hello, until, went_well};
+use crate::mcp::server::{Server, hello, until, went_well};
 
 const LOAD: Policy = Policy {
     approvals: "level_2 = \"none\"",
@@ -115,19 +115,6 @@ fn on_a_full_disk_the_server_refuses_calls_and_the_stop_still_works() {
     done.unwrap();
 }
 
-/// Whether a file can be deleted, which a person allows.
-fn deleted(server: &mut Server, path: &str) -> bool {
-    let call = server.ask("tools/call", &json!({"name": "delete_file", "arguments": {"path": path}}));
-    let first = server.next_message(PATIENCE).unwrap();
-    if first["method"] != "elicitation/create" {
-        return went_well(&first);
-    }
-    let confirm = first["params"]["message"].as_str().unwrap().split("code: ").nth(1).unwrap().trim();
-    let said = json!({"action": "accept", "content": {"decision": "once", "confirm": confirm}});
-    server.send(&json!({"jsonrpc": "2.0", "id": first["id"], "result": said}));
-    went_well(&server.answer(&call))
-}
-
 fn fill(home: &Home) {
     let mut server = Server::greeted(home, "2025-11-25");
     assert!(went_well(&server.call("write_file", &json!({"path": "project/before.txt", "content": "x"}))));
@@ -144,37 +131,25 @@ fn fill(home: &Home) {
     };
     assert_eq!(refused["result"]["structuredContent"]["code"], "audit_unavailable", "{refused}");
     assert!(!home.path(&format!("project/f{written}.txt")).exists(), "what is not recorded is not done");
-    // What makes room, and what an operator does, has room that was kept for it, also where somebody fills the disk again.
-    for name in ["before", "notes"] {
-        while filler.write_all(&[0; 4096]).is_ok() {}
-        // It is looked for now and then whether there is room.
-        until("a file to be deleted", || deleted(&mut server, &format!("project/{name}.txt")));
-        assert!(!home.path(&format!("project/{name}.txt")).exists());
-        until("other calls to be refused", || {
-            let read = server.call("read_file", &json!({"path": "project/a.txt"}));
-            read["result"]["structuredContent"]["code"] == "audit_unavailable"
-        });
-    }
-    for round in 0..3 {
-        if round == 0 {
-            // The stop needs no room.
-            server.signal("-USR2");
-        } else {
-            let pulled = home.toolgate(&["kill", "--reason", "drill"]).output().unwrap();
-            assert!(pulled.status.success() && pulled.stderr.is_empty(), "{pulled:?}");
-        }
-        until("the stop", || home.state().join("KILL").exists());
-        let lifted = home.toolgate(&["resume"]).output().unwrap();
-        assert!(lifted.status.success() && !home.state().join("KILL").exists(), "{lifted:?}");
-    }
-    let refused = server.call("write_file", &json!({"path": "project/after.txt", "content": "x"}));
-    assert_eq!(refused["result"]["structuredContent"]["code"], "audit_unavailable", "{refused}");
-    // Room again: it goes on by itself, and keeps some again.
+    // A shorter record may still fit behind the last one.
+    until("a call that only reads to be refused", || {
+        let read = server.call("read_file", &json!({"path": "project/before.txt"}));
+        read["result"]["structuredContent"]["code"] == "audit_unavailable"
+    });
+    // The stop needs no room. Its record does, and so does the one that the stop is lifted.
+    let pulled = home.toolgate(&["kill", "--reason", "drill"]).output().unwrap();
+    let said = String::from_utf8_lossy(&pulled.stderr).into_owned();
+    assert!(pulled.status.success() && said.contains("the stop is on, and could not be recorded"), "{pulled:?}");
+    assert!(home.state().join("KILL").exists());
+    let killed = server.call("read_file", &json!({"path": "project/before.txt"}));
+    assert_eq!(killed["result"]["structuredContent"]["code"], "killed", "{killed}");
+    let lifted = home.toolgate(&["resume"]).output().unwrap();
+    assert!(!lifted.status.success() && home.state().join("KILL").exists(), "{lifted:?}");
+    // Room again: it goes on by itself.
     drop(filler);
     std::fs::remove_file(home.state().join("filler")).unwrap();
-    until("the log to have room again", || {
-        went_well(&server.call("write_file", &json!({"path": "project/notes.txt", "content": "again"})))
-    });
+    assert!(home.toolgate(&["resume"]).status().unwrap().success());
+    assert!(went_well(&server.call("write_file", &json!({"path": "project/notes.txt", "content": "again"}))));
     server.close();
     home.verify();
     let done: HashSet<String> =
