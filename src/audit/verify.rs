@@ -209,7 +209,12 @@ impl Check<'_> {
                 }
                 Rest::Unended(_) | Rest::Part => broken(next, "the record is torn"),
                 Rest::Nothing if scanned.records == 0 && !is_marked => broken(1, "the file is empty"),
-                Rest::Nothing if report.end == End::Missing && !is_marked => broken(next, unended(event.as_deref())),
+                Rest::Nothing if report.end == End::Missing && !is_marked => {
+                    let is_rotated = event.as_deref() == Some(Event::LogRotated.as_str());
+                    let why =
+                        if is_rotated { "the file that continues this one is missing" } else { "the file ends without its closing record" };
+                    broken(next, why)
+                }
                 Rest::Nothing => None,
             };
             last = Some((number, scanned.last));
@@ -270,14 +275,6 @@ pub fn head(log: &Log, report: &Report) -> Result<String, Fault> {
         digest = log.append(&Record { extra, ..Record::new(Event::LogHead) }, Sync::Durable)?.hash();
     }
     Ok(digest)
-}
-
-fn unended(event: Option<&str>) -> &'static str {
-    if event == Some(Event::LogRotated.as_str()) {
-        "the file that continues this one is missing"
-    } else {
-        "the file ends without its closing record"
-    }
 }
 
 fn read_pins(record: &Map<String, Value>) -> Vec<Pin> {
