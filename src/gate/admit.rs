@@ -33,12 +33,12 @@ impl Door {
         let (mut calls, mut tool_calls, mut call_counted) = (Vec::new(), Vec::new(), Counted::default());
         if !repeats {
             let key = |tool: &str| format!("{}\0{}\0{tool}", caller.principal, profile.unwrap_or_default());
-            let (all, windows) = (key(""), rates::windows_of_profile(&self.manifest, profile));
-            let of_tool = spec.map(|spec| (key(spec.name), rates::windows_of_tool(&self.manifest, spec.name)));
-            if let Some((tool, of_tool)) = of_tool.filter(|(_, windows)| !windows.is_empty()) {
-                ([calls, tool_calls], call_counted) = counts.call([(all, &*windows), (tool, &*of_tool)]);
+            let tool = spec.map(|spec| spec.name);
+            let (of_all, of_tool) = rates::windows(&self.manifest, profile, tool);
+            if let Some(tool) = tool.filter(|_| !of_tool.is_empty()) {
+                ([calls, tool_calls], call_counted) = counts.call([(key(""), &*of_all), (key(tool), &*of_tool)]);
             } else {
-                ([calls], call_counted) = counts.call([(all, &*windows)]);
+                ([calls], call_counted) = counts.call([(key(""), &*of_all)]);
             }
         }
         let ask = rates::ask(&self.manifest, profile, call);

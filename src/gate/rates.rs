@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::admit::moment;
 use super::counts::{Ask, BUDGETS, Counts, Standing, Window};
-use crate::manifest::{Manifest, Rates};
+use crate::manifest::Manifest;
 use crate::model::{Bytes, Code, EditFiles, Refusal, ToolCall};
 use crate::policy::network::NetworkRules;
 use crate::policy::request::size;
-use crate::policy::{Budgets, python_roots, window, write_per_hour};
+use crate::policy::{Budgets, LimitOf, RateLimit, python_roots, rate_limits, window, write_per_hour};
 
 /// Milliseconds.
 pub type Millis = u64;
@@ -24,26 +24,11 @@ pub(super) const MINUTE: Millis = 60_000;
 /// The span of `rate_limit_per_hour`.
 pub(super) const HOUR: Millis = 3_600_000;
 
-/// The windows that hold for a profile's calls: the contract's default where nobody says anything.
-pub(super) fn windows_of_profile(manifest: &Manifest, profile: Option<&str>) -> Vec<Window> {
-    let own = profile.and_then(|name| manifest.profiles.get(name)).map(|profile| &profile.bounds.rates);
-    let written = [Some(&manifest.limits.rates), own];
-    let silent = written.iter().flatten().all(|rates| rates.per_minute.is_none());
-    let mut windows: Vec<Window> = written.into_iter().flatten().flat_map(windows).collect();
-    if silent {
-        windows.push(Window { most: manifest.limits.default_rate, span: MINUTE });
-    }
-    windows
-}
-
-/// The windows that hold for one tool.
-pub(super) fn windows_of_tool(manifest: &Manifest, tool: &str) -> Vec<Window> {
-    manifest.tools.get(tool).into_iter().flat_map(|rules| windows(&rules.bounds.rates)).collect()
-}
-
-fn windows(rates: &Rates) -> impl Iterator<Item = Window> {
-    let minute = rates.per_minute.map(|most| Window { most, span: MINUTE });
-    minute.into_iter().chain(rates.per_hour.map(|most| Window { most, span: HOUR }))
+/// The windows that hold for a profile's calls, and for those of one tool.
+pub(super) fn windows(manifest: &Manifest, profile: Option<&str>, tool: Option<&str>) -> (Vec<Window>, Vec<Window>) {
+    let window = |limit: RateLimit| Window { most: limit.most, span: millis(limit.span) };
+    let (of_tool, all): (Vec<_>, Vec<_>) = rate_limits(manifest, profile, tool).partition(|limit| limit.of == LimitOf::Tool);
+    (all.into_iter().map(window).collect(), of_tool.into_iter().map(window).collect())
 }
 
 /// What a call asks of its principal's budgets. What its arguments tell is exact; what only the doing tells is reserved up to the most it

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::state::State;
 use super::window::window_of;
-use crate::manifest::{Bounds, Manifest, Profile, RootMode, RootUse, ToolRules};
+use crate::manifest::{Bounds, Manifest, Profile, Rates, RootMode, RootUse, ToolRules};
 use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, Target, ToolSpec};
 
 /// What a caller may do with one tool, under which limits.
@@ -75,7 +75,7 @@ pub fn admit(
         return Err(Refusal::new(Code::UnknownTool, format!("there is no tool `{shown}`")).hint("list the tools again"));
     };
     let rules = manifest.tools.get(spec.name);
-    count(manifest, name, profile, spec, rules, state)?;
+    count(manifest, name, profile, spec, state)?;
     judge_tool(name, profile, spec.name)?;
     judge_alike(manifest, name, profile, spec)?;
     judge_flags(name, profile.permissions, spec, spec.flags)?;
@@ -111,43 +111,61 @@ fn profile_of<'m>(manifest: &'m Manifest, caller: &'m Caller) -> Result<(&'m str
         })
 }
 
-/// Line 4. The limits of `[limits]`, profile and tool hold together: the least counts.
-fn count(
-    manifest: &Manifest,
-    name: &str,
-    profile: &Profile,
-    spec: &ToolSpec,
-    rules: Option<&ToolRules>,
-    state: &State,
-) -> Result<(), Refusal> {
+/// One limit of calls.
+#[derive(Debug, Clone, Copy)]
+pub struct RateLimit {
+    /// Calls in any `span`.
+    pub most: u64,
+    /// A minute or an hour.
+    pub span: Duration,
+    /// Where it stands.
+    pub of: LimitOf,
+}
+
+/// Whose calls a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitOf {
+    /// `[limits]`: all calls of a principal under a profile.
+    Everyone,
+    /// `[profiles.NAME]`: the same.
+    Profile,
+    /// `[tools.NAME]`: the calls of one tool.
+    Tool,
+}
+
+/// The limits of calls that hold together.
+pub fn rate_limits(manifest: &Manifest, profile: Option<&str>, tool: Option<&str>) -> impl Iterator<Item = RateLimit> {
     let limits = &manifest.limits;
-    let own = &profile.bounds.rates;
-    let per_profile = |key: &str| format!("profiles.{name}.{key}");
-    let per_tool = |key: &str| format!("tools.{}.{key}", spec.name);
-    let everyone = |key: &str| format!("limits.{key}");
-    let (minute, hour) = ("rate_limit_per_minute", "rate_limit_per_hour");
+    let own = profile.and_then(|name| manifest.profiles.get(name)).map_or_else(Rates::default, |profile| profile.bounds.rates);
+    let of_tool = tool.and_then(|name| manifest.tools.get(name)).map_or_else(Rates::default, |rules| rules.bounds.rates);
     // Where nobody says anything the default of the contract holds; it is no ceiling for those who do.
-    let silent = (limits.rates.per_minute.is_none() && own.per_minute.is_none()).then_some(limits.default_rate);
-    let calls = &state.calls_at;
-    let of_tool = &state.tool_calls_at;
-    let tool = rules.map(|rules| &rules.bounds.rates);
-    for (limit, times, span, rule) in [
-        (silent, calls, MINUTE, everyone(minute)),
-        (limits.rates.per_minute, calls, MINUTE, everyone(minute)),
-        (own.per_minute, calls, MINUTE, per_profile(minute)),
-        (limits.rates.per_hour, calls, HOUR, everyone(hour)),
-        (own.per_hour, calls, HOUR, per_profile(hour)),
-        (tool.and_then(|rates| rates.per_minute), of_tool, MINUTE, per_tool(minute)),
-        (tool.and_then(|rates| rates.per_hour), of_tool, HOUR, per_tool(hour)),
-    ] {
-        let Some(limit) = limit else { continue };
-        if let Some(wait) = window_of(times, state.now, limit, span) {
-            let unit = if span == HOUR { "hour" } else { "minute" };
-            let refusal = Refusal::new(Code::RateLimited, format!("limit reached: {limit} calls per {unit}")).rule(rule);
-            return Err(if limit == 0 { refusal.hint("no call is open here") } else { refusal.retry_after(wait) });
-        }
-    }
-    budgets(manifest, name, profile, spec, state)
+    let silent = limits.rates.per_minute.is_none() && own.per_minute.is_none();
+    let everyone = Rates { per_minute: limits.rates.per_minute.or(silent.then_some(limits.default_rate)), ..limits.rates };
+    let all = [(LimitOf::Everyone, everyone), (LimitOf::Profile, own), (LimitOf::Tool, of_tool)];
+    all.into_iter().flat_map(|(of, rates)| {
+        let written = [(rates.per_minute, MINUTE), (rates.per_hour, HOUR)];
+        written.into_iter().filter_map(move |(most, span)| Some(RateLimit { most: most?, span, of }))
+    })
+}
+
+/// Line 4. Of several limits that are reached, the one with the longest wait is told.
+fn count(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {
+    let waits = rate_limits(manifest, Some(name), Some(spec.name)).filter_map(|limit| {
+        let times = if limit.of == LimitOf::Tool { &state.tool_calls_at } else { &state.calls_at };
+        Some((window_of(times, state.now, limit.most, limit.span)?, limit))
+    });
+    let Some((wait, RateLimit { most, span, of })) = waits.max_by_key(|(wait, _)| *wait) else {
+        return budgets(manifest, name, profile, spec, state);
+    };
+    let unit = if span == HOUR { "hour" } else { "minute" };
+    let table = match of {
+        LimitOf::Everyone => "limits".to_owned(),
+        LimitOf::Profile => format!("profiles.{name}"),
+        LimitOf::Tool => format!("tools.{}", spec.name),
+    };
+    let refusal = Refusal::new(Code::RateLimited, format!("limit reached: {most} calls per {unit}"));
+    let refusal = refusal.rule(format!("{table}.rate_limit_per_{unit}"));
+    Err(if most == 0 { refusal.hint("no call is open here") } else { refusal.retry_after(wait) })
 }
 
 fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {

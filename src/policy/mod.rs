@@ -26,7 +26,8 @@ pub mod words;
 
 pub use approval::{is_caller, lasts, mode, remember};
 pub use capability::{
-    Capability, admit, concurrent_calls, could_use, over_writes, python_network, python_roots, rule_of_writes, write_per_hour,
+    Capability, LimitOf, RateLimit, admit, concurrent_calls, could_use, over_writes, python_network, python_roots, rate_limits,
+    rule_of_writes, write_per_hour,
 };
 pub use judge::{grant_of, judge};
 pub use program::Program;
