@@ -9,13 +9,13 @@ use futures::future::{BoxFuture, join_all};
 use serde_json::Value;
 
 use crate::audit::{Answer, Decision, Entry, Reach, Reply, Status};
+use crate::call_log;
 use crate::filter::{Filtered, Part, Shown};
 use crate::gate::{Admitted, Asker, Door, Place, Waits};
 use crate::house::House;
 use crate::model::{Bytes, Channel, Code, Level, Question, Refusal, ToolCall};
 use crate::pipeline::{self, Within};
 use crate::policy::Capability;
-use crate::told;
 use crate::tool::{Parts, Piece, Stage, Tool};
 
 /// Answers one call. `place`: where it waits for calls that change the same.
@@ -39,7 +39,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
-    let (span, begun) = (told::span(house, &entry, &call), Instant::now());
+    let (span, begun) = (call_log::span(house, &entry, &call), Instant::now());
     let split = split(&door, tool, parts, &call);
     let started = match split {
         Ok(split) => {
@@ -51,7 +51,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
     let (capability, pieces) = match started {
         Ok(started) => started,
         Err(refusal) => {
-            told::refused(&span, &refusal, Status::Denied, begun.elapsed());
+            call_log::refused(&span, &refusal, Status::Denied, begun.elapsed());
             door.learn(&entry, &call, &refusal, Status::Denied);
             return entry.refuse(refusal, Status::Denied);
         }
@@ -65,7 +65,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
     };
     let filtered = door.took_in(&call.caller.session, Filtered::joined(parts.key, parts.named, shown));
     let status = if filtered.parts().is_error { Status::Error } else { Status::Success };
-    told::answered(&span, &filtered, status, begun.elapsed());
+    call_log::answered(&span, &filtered, status, begun.elapsed());
     entry.close(filtered, status)
 }
 

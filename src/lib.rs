@@ -3,19 +3,19 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod audit;
+mod call_log;
 pub mod calls;
 pub mod cli;
 pub mod filter;
 pub mod gate;
 pub mod house;
 pub mod manifest;
-mod meant;
 pub mod model;
 pub mod pipeline;
 pub mod policy;
 pub mod reload;
 pub mod sandbox;
 pub mod server;
-mod told;
+mod suggest;
 pub mod tool;
 pub mod tools;

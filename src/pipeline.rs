@@ -8,13 +8,13 @@ use futures::FutureExt as _;
 use tracing::Instrument;
 
 use crate::audit::{Entry, Reply, Status};
+use crate::call_log;
 use crate::filter::Filtered;
 use crate::gate::{Admitted, Asker, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
 use crate::house::House;
-use crate::meant;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, RunPython, ToolCall};
 use crate::policy::{self, Capability, Screened};
-use crate::told;
+use crate::suggest;
 use crate::tool::{Stage, Tool};
 
 /// The call that a call is a part of.
@@ -41,22 +41,22 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         entry.is_part_of(within.call);
         within.room
     });
-    let (span, begun) = (told::span(house, &entry, &call), Instant::now());
+    let (span, begun) = (call_log::span(house, &entry, &call), Instant::now());
     let mut counted = Counted::default();
     let way = walk(house, &door, &mut entry, &call, asker, stage, place, room, &mut counted);
     let end = way.instrument(span.clone()).await;
     place.leave();
     match end {
         Ok(Turn::Answer(filtered, status)) => {
-            told::answered(&span, &filtered, status, begun.elapsed());
+            call_log::answered(&span, &filtered, status, begun.elapsed());
             entry.close(filtered, status)
         }
         Ok(Turn::Ask(question, sealed)) => {
-            told::asked(&span, begun.elapsed());
+            call_log::asked(&span, begun.elapsed());
             entry.ask(question, sealed)
         }
         Err(End { refusal, status }) => {
-            told::refused(&span, &refusal, status, begun.elapsed());
+            call_log::refused(&span, &refusal, status, begun.elapsed());
             // A rate of the call itself counted nothing. One of questions comes after the names in the call were looked up, and stays counted.
             let is_hosts = refusal.rule.as_deref().is_some_and(|rule| rule.starts_with("network.rate_limit_per_"));
             if refusal.code == Code::RateLimited && is_hosts {
@@ -116,7 +116,7 @@ async fn walk(
     let awaited = door.is_awaited(brought.as_ref(), call);
     let admitted = door.admit(call, tool.map(Tool::spec), awaited);
     let admitted =
-        admitted.map_err(|refusal| meant::with_tool(refusal, house.tools(), door.manifest(), call.caller.profile.as_deref(), &call.tool));
+        admitted.map_err(|refusal| suggest::with_tool(refusal, house.tools(), door.manifest(), call.caller.profile.as_deref(), &call.tool));
     let Admitted { mut capability, mut reservation, counted } = admitted?;
     *taken = counted;
     capability.max_answer = room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
@@ -255,7 +255,7 @@ async fn look_in_turn(
 
 /// The end of a call that found nothing, with what it was likely to mean.
 async fn hinted(house: &House, door: &Door, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
-    End { refusal: meant::with_path(house, door, call, action, opened, end.refusal).await, ..end }
+    End { refusal: suggest::with_path(house, door, call, action, opened, end.refusal).await, ..end }
 }
 
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::manifest::Manifest;
-use crate::meant;
 use crate::model::{Action, Caller, Code, Facts, Refusal};
 use crate::policy::{self, Capability, Decision, Screened, State, Verdict};
+use crate::suggest;
 use crate::tool::{Piece, Tool};
 
 /// One call to be judged.
@@ -93,7 +93,7 @@ fn walk(
     let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
     let capability = policy::admit(manifest, &call.caller, call.tool, tool.map(|tool| tool.spec()), state);
     let profile = call.caller.profile.as_deref();
-    let capability = capability.map_err(|refusal| meant::with_tool(refusal, tools, manifest, profile, call.tool))?;
+    let capability = capability.map_err(|refusal| suggest::with_tool(refusal, tools, manifest, profile, call.tool))?;
     let capability = decided.capability.insert(capability);
     let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref())?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };

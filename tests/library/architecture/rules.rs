@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["calls", "pipeline", "house", "meant", "reload", "told"],
+    &["calls", "pipeline", "house", "call_log", "reload", "suggest"],
     &["tools", "cli", "server"],
 ];
 
