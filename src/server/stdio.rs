@@ -8,6 +8,7 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
+use rustix::pipe::fcntl_setpipe_size;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio_util::sync::CancellationToken;
@@ -81,11 +82,18 @@ fn reader(stdin: impl AsFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
 fn writer(stdout: impl AsFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     let (kind, fd) = stream(stdout)?;
     Ok(match kind {
-        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        FileType::Fifo => {
+            // A long answer wakes reader and writer less often. Where the kernel refuses (pipe(7), `pipe-user-pages-soft`), the pipe stays as it is.
+            let _ = fcntl_setpipe_size(&fd, WIDE);
+            Box::new(pipe::Sender::from_owned_fd(fd)?)
+        }
         FileType::Socket => Box::new(socket(fd)?),
         _ => Box::new(tokio::io::stdout()),
     })
 }
+
+/// Bytes that the pipe of answers may hold: the most that an ordinary user may ask for.
+const WIDE: usize = 1 << 20;
 
 fn stream(fd: impl AsFd) -> io::Result<(FileType, OwnedFd)> {
     let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);

@@ -56,6 +56,7 @@ const VALUES: &[&str] = &[
     "rustix::fs::fstat",
     "rustix::io",
     "rustix::net::sockopt",
+    "rustix::pipe::fcntl_setpipe_size",
 ];
 
 /// What makes the same question answer differently tomorrow.
