@@ -158,7 +158,8 @@ pub(crate) enum Rest {
     Unreadable,
 }
 
-/// Reads from `file` until the first line that does not follow; `visit` sees every record that does, also one whose line end is missing.
+/// Reads records from `file` up to the first line whose hash does not follow from the one before. `visit` is called with each record, also with a
+/// last one whose line end is missing.
 /// `before`: the record the first one must follow; `None` takes any.
 pub(crate) fn scan(file: impl Read, before: Option<Receipt>, mut visit: impl FnMut(&Sealed<'_>, &[u8])) -> Scanned {
     let mut lines = Lines::new(file);

@@ -1,4 +1,4 @@
-//! How far the disk is, and who waits for it: many callers share one fdatasync(2).
+//! Which records are on disk, and the callers that wait for theirs: many share one fdatasync(2).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::fault::Fault;
 
-/// The meeting point of the callers and the one thread that syncs.
+/// What the callers and the one thread that syncs share.
 #[derive(Debug, Default)]
 pub(crate) struct Commit {
     progress: Mutex<Progress>,

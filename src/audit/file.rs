@@ -106,7 +106,7 @@ impl Folder {
         marks.iter().any(|id| [marker(id), name(id)].iter().any(|name| self.exists(name) && !is_free(name)))
     }
 
-    /// Takes the locks of a chain whose process is dead. `None`: it lives.
+    /// Takes the locks of a chain. `None`: a living process holds them.
     pub(crate) fn lock(&self, marks: &[String]) -> Result<Option<Vec<Lock>>, Fault> {
         let mut locks = Vec::new();
         for name in marks.iter().flat_map(|id| [marker(id), name(id)]).filter(|name| self.exists(name)) {

@@ -1,6 +1,7 @@
 //! Calls, budgets and denials of callers, counted in the memory of this server: a restart begins anew, and another server counts for itself.
 //!
-//! A window is exact: never more than its calls in any span of time. Time is the machine's since its start, which nobody sets.
+//! A window of up to 4096 calls is exact: never more than its calls in any span of time. In a larger one old calls leave late, never early. Time is
+//! counted from the start of the machine; setting the clock does not change it.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
