@@ -7,7 +7,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use toolgate::filter::{Scope, Settings, Treatment, clean, escape, scan};
+use toolgate::filter::{Scope, clean, escape, scan};
+use toolgate::manifest::{Filters, Treatment};
 
 /// Bytes of the made text.
 const SIZE: usize = 4 << 20;
@@ -54,7 +55,7 @@ fn rate(bytes: usize, mut work: impl FnMut()) -> f64 {
 /// One kind of text and how fast it is read, beside the made text in the same run.
 fn kinds(names: &[(&str, &str)], whole: f64) {
     let scope = Scope::Untrusted;
-    let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
+    let everything = Filters { personal_data: Treatment::Mask, ..Filters::default() };
     println!("{:<28} {:>8} {:>8}   of the made text", "MB/s", "clean", "scan");
     for (name, unit) in names {
         let text = unit.repeat(SIZE / 4 / unit.len() + 1);
@@ -101,8 +102,8 @@ fn main() {
     let file = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let text = file.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(made);
     let scope = Scope::Untrusted;
-    let defaults = Settings::default();
-    let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
+    let defaults = Filters::default();
+    let everything = Filters { personal_data: Treatment::Mask, ..Filters::default() };
     measure("clean, defaults", text.len(), || drop(black_box(clean(&text, &defaults, scope))));
     let whole = measure("clean, personal data masked", text.len(), || drop(black_box(clean(&text, &everything, scope))));
     measure("clean, a file", text.len(), || drop(black_box(clean(&text, &defaults, Scope::Own))));

@@ -42,7 +42,8 @@ fn main() {
     let whole = measure(|| {
         let door = gate.door();
         let admitted = door.admit(&call, Some(tool.spec()), false).unwrap();
-        let action = tool.plan(admitted.capability.check_arguments(&call.arguments, None).unwrap()).unwrap();
+        let action =
+            tool.plan(admitted.capability.check_arguments(&call.arguments, None, toolgate::filter::scan_arguments).unwrap()).unwrap();
         let screened = admitted.capability.screen(&action).unwrap();
         let verdict = toolgate::policy::judge(&admitted.capability, &action, &screened, &facts, &judged);
         assert_eq!(verdict.decision.as_str(), "allow");

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::audit::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::call_log;
-use crate::filter::{Filtered, Part, Shown};
+use crate::filter::{Filtered, Part, Shown, scan_arguments};
 use crate::gate::{Admitted, Asker, Door, Place, Waits};
 use crate::house::House;
 use crate::model::{Bytes, Channel, Code, Level, Question, Refusal, ToolCall};
@@ -72,7 +72,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
 /// Admits the call, reads its arguments and names its parts. From then on its parts are counted in its place.
 fn split(door: &Door, tool: &dyn Tool, parts: &Parts, call: &ToolCall) -> Result<(Capability, Vec<Piece>), Refusal> {
     let Admitted { capability, counted, .. } = door.admit(call, Some(tool.spec()), false)?;
-    let pieces = (parts.split)(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
+    let pieces = (parts.split)(capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?)?;
     counted.hand_over();
     Ok((capability, pieces))
 }

@@ -9,13 +9,12 @@ pub mod cli;
 pub mod filter;
 pub mod gate;
 pub mod house;
-pub mod manifest;
-pub mod model;
 pub mod pipeline;
-pub mod policy;
 pub mod reload;
 pub mod sandbox;
 pub mod server;
 mod suggest;
 pub mod tool;
 pub mod tools;
+
+pub use toolgate_policy::{manifest, model, policy};

@@ -9,10 +9,11 @@ use tracing::Instrument;
 
 use crate::audit::{Entry, Reply, Status};
 use crate::call_log;
-use crate::filter::Filtered;
+use crate::filter::{Filtered, scan_arguments};
+use crate::gate::Opened;
 use crate::gate::{Admitted, Asker, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
 use crate::house::House;
-use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, RunPython, ToolCall};
+use crate::model::{Action, Bytes, Code, Facts, Failure, Question, Refusal, RunPython, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::suggest;
 use crate::tool::{Stage, Tool};
@@ -123,7 +124,7 @@ async fn walk(
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
-    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
+    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
     if !action.touches().iter().any(|touch| touch.access.writes()) {

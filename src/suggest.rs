@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::filter;
 use crate::gate::Door;
+use crate::gate::Opened;
 use crate::house::House;
 use crate::manifest::Manifest;
-use crate::model::{Access, Action, CallPath, Code, Facts, Kind, Opened, Refusal, RelPath, Target, ToolCall, is_alike, nearest};
+use crate::model::{Access, Action, CallPath, Code, Facts, Kind, Refusal, RelPath, Target, ToolCall, is_alike, nearest};
 use crate::policy::paths::visible;
 use crate::policy::{self, Decision, State};
 use crate::sandbox::files::Stop;
@@ -118,7 +119,7 @@ impl Lister<'_> {
         let state = State::default();
         let capability = policy::admit(manifest, &self.call.caller, tool.spec().name, Some(tool.spec()), &state).ok()?;
         let arguments = Map::from_iter([("path".to_owned(), json!(folder.to_string())), ("depth".to_owned(), json!(depth))]);
-        let action = tool.plan(capability.check_arguments(&arguments, None).ok()?).ok()?;
+        let action = tool.plan(capability.check_arguments(&arguments, None, filter::scan_arguments).ok()?).ok()?;
         let screened = capability.screen(&action).ok()?;
         let session = &self.call.caller.session;
         let opened = self.house.sandbox().look(session, &screened.targets, &[Access::List], manifest.files.symlinks).ok()?.pop()?;

@@ -10,7 +10,7 @@ use crate::gate::Permit;
 use crate::model::{Action, Failure, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 
-pub use crate::model::{Progress, Stage};
+pub use crate::sandbox::{Progress, Stage};
 
 /// What a client is told of a tool.
 #[derive(Debug, Clone)]

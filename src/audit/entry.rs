@@ -221,7 +221,7 @@ impl Entry {
         drop(record);
         self.started = handed.is_ok();
         // Waiting for the disk keeps no thread: other calls go on, and their records share the same sync.
-        let recorded = match (handed, self.log.settings().durability.before(reach)) {
+        let recorded = match (handed, reach.sync(self.log.settings().durability)) {
             (Ok(receipt), super::Sync::Durable) => self.log.durable(receipt).await,
             (handed, _) => handed.map(drop),
         };

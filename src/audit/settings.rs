@@ -2,16 +2,6 @@
 
 pub use crate::manifest::{AuditRules as Settings, Durability};
 
-impl Durability {
-    /// How far the record of a call with this reach must get before the call acts.
-    pub const fn before(self, reach: Reach) -> Sync {
-        match (self, reach) {
-            (Self::Every, _) | (Self::Effects, Reach::Beyond) => Sync::Durable,
-            (Self::Relaxed, _) | (Self::Effects, Reach::Contained) => Sync::Handed,
-        }
-    }
-}
-
 /// How far a call's effect can go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -19,6 +9,16 @@ pub enum Reach {
     Contained,
     /// It can change or send something beyond that.
     Beyond,
+}
+
+impl Reach {
+    /// How far the record of a call with this reach must get before the call acts.
+    pub const fn sync(self, durability: Durability) -> Sync {
+        match (durability, self) {
+            (Durability::Every, _) | (Durability::Effects, Self::Beyond) => Sync::Durable,
+            (Durability::Relaxed, _) | (Durability::Effects, Self::Contained) => Sync::Handed,
+        }
+    }
 }
 
 /// How far a record must get before `append` returns.
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn each_mode_names_what_waits_for_the_disk() {
         let table = [Durability::Effects, Durability::Every, Durability::Relaxed]
-            .map(|mode| [Reach::Contained, Reach::Beyond].map(|reach| mode.before(reach)));
+            .map(|mode| [Reach::Contained, Reach::Beyond].map(|reach| reach.sync(mode)));
         assert_eq!(table, [[Sync::Handed, Sync::Durable], [Sync::Durable, Sync::Durable], [Sync::Handed, Sync::Handed]]);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::filter::scan_arguments;
 use crate::manifest::Manifest;
 use crate::model::{Action, Caller, Code, Facts, Refusal};
 use crate::policy::{self, Capability, Decision, Screened, State, Verdict};
@@ -95,7 +96,7 @@ fn walk(
     let profile = call.caller.profile.as_deref();
     let capability = capability.map_err(|refusal| suggest::with_tool(refusal, tools, manifest, profile, call.tool))?;
     let capability = decided.capability.insert(capability);
-    let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref())?;
+    let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };
     if let Some(parts) = tool.parts() {
         return several(tools, manifest, call, state, look, ((parts.split)(arguments)?, parts.tool), decided);

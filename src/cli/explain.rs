@@ -17,9 +17,10 @@ use super::run::{End, Fault, Report};
 use super::world::PUBLIC;
 use super::{doctor, nearest, setup, trust};
 use crate::audit::StateDir;
+use crate::gate::Opened;
 use crate::manifest::{Check, Location, Manifest, Root};
 use crate::model::name::{self, Found};
-use crate::model::{Action, Code, Facts, Host, Link, Opened, PathFact, Refusal};
+use crate::model::{Action, Code, Facts, Host, Link, PathFact, Refusal};
 use crate::policy::{self, Channels, Decision, Screened, State, Verdict, effect, later};
 use crate::sandbox::files::Roots;
 use crate::tool::Tool;
@@ -275,7 +276,7 @@ fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
         Some(Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::SearchFiles(_)) => {
             decided.screened.iter().flat_map(|screened| &screened.targets).any(|target| manifest.is_untrusted(target))
         }
-        Some(Action::RunPython(_)) => manifest.filters.program_output == crate::filter::Trust::Untrusted,
+        Some(Action::RunPython(_)) => manifest.filters.program_output == crate::manifest::Trust::Untrusted,
         _ => false,
     };
     if strange {

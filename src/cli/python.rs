@@ -13,7 +13,8 @@ use super::setup;
 use crate::audit::Answer;
 use crate::calls;
 use crate::gate::Asker;
-use crate::model::{Block, Caller, Channel, ClientLabel, Progress, Question, Stage, ToolCall};
+use crate::model::{Block, Caller, Channel, ClientLabel, Question, ToolCall};
+use crate::sandbox::{Progress, Stage};
 
 /// `toolgate python`: one real call of the tool, through the whole gate.
 pub(super) fn run(file: &Path, choice: &ManifestChoice) -> Result<Report, Fault> {

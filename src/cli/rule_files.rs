@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::filter::ContentRules;
+use crate::manifest::ContentRules;
 use crate::manifest::{Fault, Manifest};
 
 /// Adds the rules of the folder to those of the manifest, and the texts of its files to the digest: a manifest with other rules is another one.

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::arguments::{Input, ManifestChoice};
 use super::run::{End, Fault, Report, reader, whole};
 use super::{jsonl, setup};
-use crate::filter::{self, ContentRules, Finding, Kind};
+use crate::filter::{self, Finding, Kind};
+use crate::manifest::ContentRules;
 
 /// `toolgate scan`. `choice`: the manifest whose own rules are looked for as well.
 pub(super) fn run(input: &Input, choice: Option<ManifestChoice>, out: &mut dyn Write) -> Result<Report, Fault> {

@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value};
 
-use super::settings::{Input, Settings, Watch};
 use super::treatment::{Count, Scope, clean};
+use crate::manifest::{Filters, Input, Watch};
 use crate::model::Refusal;
 
 /// Looks through every text of a call's arguments, names of members included, as `[filters.input]` and the operator's rules say. Costs nothing where
 /// nothing is set.
 /// # Errors  `argument_not_allowed`: the manifest denies what was found. It names the argument and the filter, never the value.
-pub fn scan_arguments(arguments: &Map<String, Value>, settings: &Settings) -> Result<Vec<Count>, Refusal> {
+pub fn scan_arguments(arguments: &Map<String, Value>, settings: &Filters) -> Result<Vec<Count>, Refusal> {
     let mut found = Vec::new();
     if settings.input == Input::default() && settings.rules.iter().all(|(_, rule)| rule.input == Watch::Off) {
         return Ok(found);
@@ -60,7 +60,7 @@ mod tests {
 
     /// The types that were found with their counts, or the code and the rule of the refusal.
     fn judged(settings: &str, arguments: Value) -> Result<Vec<(String, usize)>, (Code, String)> {
-        let settings: Settings = serde_json::from_str(settings).unwrap();
+        let settings: Filters = serde_json::from_str(settings).unwrap();
         let Value::Object(arguments) = arguments else { panic!("an object") };
         scan_arguments(&arguments, &settings)
             .map(|found| found.into_iter().map(|count| (count.type_, count.count)).collect())
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_denial_names_the_argument_and_never_the_value() {
-        let settings: Settings = serde_json::from_str(r#"{"input":{"personal_data":"deny"}}"#).unwrap();
+        let settings: Filters = serde_json::from_str(r#"{"input":{"personal_data":"deny"}}"#).unwrap();
         let arguments = Map::from_iter([("code".to_owned(), json!("send('a.b@example.org')"))]);
         let refusal = scan_arguments(&arguments, &settings).unwrap_err();
         assert_eq!(refusal.message, "the argument `code` holds personal data (EMAIL)");

@@ -8,8 +8,8 @@ use toolgate_filter::{Finding, Kind, scan_hidden};
 
 use super::marks::{closing, hidden_note, opening};
 use super::names;
-use super::settings::{Settings, Treatment, Trust};
 use super::treatment::{Count, Scope, clean, counts, judge};
+use crate::manifest::{Filters, Treatment, Trust};
 use crate::model::{Block, Code, Field, Origin, Output, Refusal};
 
 /// What is known of the texts of an answer besides pages.
@@ -52,7 +52,7 @@ const PROGRAM: &str = "run_python";
 
 /// The parts of an answer: every text of the output is treated by where it comes from.
 /// # Errors  `review_denied`: the manifest denies what was found.
-pub(super) fn parts(output: Output, settings: &Settings, delimiter: &str, provenance: Provenance) -> Result<Parts, Refusal> {
+pub(super) fn parts(output: Output, settings: &Filters, delimiter: &str, provenance: Provenance) -> Result<Parts, Refusal> {
     let Output { structured, numbered_from, unseen, masked, mut meta, is_error, code, bytes_written, bytes_sent, notes, .. } = output;
     let file_scope = if masked.is_some() { Scope::Masked } else { Scope::Own };
     let mut cleaning = Cleaning { settings, delimiter, provenance, file_scope, page: String::new(), found: Vec::new(), untrusted: None };
@@ -100,7 +100,7 @@ impl Parts {
 
 /// The secrets that were masked where files were read. A call that changed something is not refused for them: its answer says what was done.
 /// # Errors  When the manifest denies them.
-fn masked_counts(names: &[&'static str], settings: &Settings, changed: bool) -> Result<Vec<Count>, Refusal> {
+fn masked_counts(names: &[&'static str], settings: &Filters, changed: bool) -> Result<Vec<Count>, Refusal> {
     let finding = |name: &&'static str| Finding { kind: Kind::Secret, type_: "SECRET", sub: name, start: 0, end: 0, score: 1.0 };
     let findings: Vec<Finding> = names.iter().map(finding).collect();
     if changed { Ok(counts(&findings, settings)) } else { judge(&findings, settings, Scope::Own) }
@@ -108,7 +108,7 @@ fn masked_counts(names: &[&'static str], settings: &Settings, changed: bool) -> 
 
 /// What the treatment of the texts of one answer needs, and what it has found.
 struct Cleaning<'a> {
-    settings: &'a Settings,
+    settings: &'a Filters,
     delimiter: &'a str,
     provenance: Provenance,
     /// What the content of a file is that the caller may have written.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::cleaning::{self, Parts, Provenance};
-use super::settings::Settings;
 use super::treatment::Count;
+use crate::manifest::Filters;
 use crate::model::{Output, Refusal};
 
 /// An answer that may be shown. Only the filter makes one.
@@ -27,7 +27,7 @@ pub(super) const SESSION: &str = "toolgate/session";
 impl Filtered {
     /// Cleans an output: every text by where it comes from. `delimiter`: fresh random letters and digits that no text can know.
     /// # Errors  `review_denied`: the manifest denies what was found.
-    pub fn of(output: Output, settings: &Settings, delimiter: &str, provenance: Provenance) -> Result<Self, Refusal> {
+    pub fn of(output: Output, settings: &Filters, delimiter: &str, provenance: Provenance) -> Result<Self, Refusal> {
         cleaning::parts(output, settings, delimiter, provenance).map(Self)
     }
 

@@ -1,4 +1,4 @@
-//! Floor 1, `filter`: what the manifest says is done about what the detectors of `toolgate-filter` find. Values in, values out: no I/O, no clock.
+//! Floor 1: what the manifest says is done about what the detectors of `toolgate-filter` find. Values in, values out: no I/O, no clock.
 //!
 //! `treatment` judges, masks and counts; `cleaning` applies it to an answer, `arguments` to what a call carries.
 
@@ -8,8 +8,6 @@ mod filtered;
 mod joined;
 mod marks;
 mod names;
-mod rules;
-mod settings;
 mod treatment;
 
 pub use arguments::scan_arguments;
@@ -17,11 +15,10 @@ pub use cleaning::{Parts, Provenance};
 pub use filtered::Filtered;
 pub use joined::{Part, Shown};
 pub use names::{glimpse, is_clean_name};
-pub use rules::{ContentRule, ContentRules};
-pub use settings::{Input, Settings, Stripping, Treatment, Trust, Watch};
 pub use toolgate_filter::{Finding, Kind, cut, escape, escape_line, holds_secret_mask, masked, masked_for_person, scan_hidden};
 pub use treatment::{Cleaned, Count, Scope, clean};
 
+use crate::manifest::ContentRules;
 use toolgate_filter::{Detectors, WordRules};
 
 /// Finds everything in a plain text, in order of place.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::settings::Settings;
 use super::treatment::{Count, Scope, clean, instructs};
+use crate::manifest::Filters;
 use crate::model::{HttpUrl, Refusal, name};
 
 /// Bytes of a name that are shown: a path that a call may give has at most as many.
@@ -14,7 +14,7 @@ const LEFT_OUT: &str = "[left out: it reads as instructions]";
 
 /// A name as one line of bounded length, with what was found in it.
 /// # Errors  As [`clean`].
-pub(super) fn shown(text: &str, settings: &Settings, scope: Scope<'_>) -> Result<(String, Vec<Count>), Refusal> {
+pub(super) fn shown(text: &str, settings: &Filters, scope: Scope<'_>) -> Result<(String, Vec<Count>), Refusal> {
     let cleaned = clean(text, settings, scope)?;
     let shown = if instructs(&cleaned.found) { LEFT_OUT.to_owned() } else { one_line(&cleaned.text) };
     Ok((shown, cleaned.found))
@@ -22,7 +22,7 @@ pub(super) fn shown(text: &str, settings: &Settings, scope: Scope<'_>) -> Result
 
 /// The address that a page came from. The words of an address are joined by signs; one that reads as instructions is shown by its host.
 /// # Errors  As [`clean`].
-pub(super) fn shown_address(text: &str, settings: &Settings) -> Result<(String, Vec<Count>), Refusal> {
+pub(super) fn shown_address(text: &str, settings: &Filters) -> Result<(String, Vec<Count>), Refusal> {
     let words = clean(&text.replace(['-', '_', '+'], " "), settings, Scope::Untrusted)?.found;
     match HttpUrl::parse(text) {
         Ok(address) if instructs(&words) => Ok((format!("{}/{LEFT_OUT}", address.origin()), words)),
@@ -41,7 +41,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// What may be shown of a text that is still coming, line by line: nothing that the whole of it would not show. Empty where the manifest denies it.
-pub fn glimpse(text: &str, settings: &Settings) -> String {
+pub fn glimpse(text: &str, settings: &Filters) -> String {
     // The beginning of a private key is no secret to the filter before its end has come.
     let open = text.rfind("-----BEGIN").filter(|at| !text.get(*at..).unwrap_or_default().contains("-----END"));
     let text = text.get(..open.unwrap_or(text.len())).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn glimpse(text: &str, settings: &Settings) -> String {
 }
 
 /// Whether a name can stand in an answer as it is: the filters find nothing in it, and no character of it is escaped.
-pub fn is_clean_name(name: &str, settings: &Settings) -> bool {
+pub fn is_clean_name(name: &str, settings: &Filters) -> bool {
     let is_plain = matches!(super::escape_line(name), Cow::Borrowed(_));
     is_plain && clean(name, settings, Scope::Untrusted).is_ok_and(|cleaned| cleaned.found.is_empty())
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use toolgate_filter::{Detectors, Finding, Kind, WordRules, mask, strip_invisible};
 
-use super::settings::{Settings, Treatment};
+use crate::manifest::{Filters, Treatment};
 use crate::model::{Code, Refusal};
 
 /// What a text is, which decides what is looked for in it and whether it may be altered.
@@ -47,7 +47,7 @@ pub struct Cleaned<'t> {
 
 /// Treats a text as the `[filters]` of the manifest say.
 /// # Errors  `review_denied`, `argument_not_allowed` for an argument: the manifest denies what was found. The refusal never holds the value.
-pub fn clean<'t>(text: &'t str, settings: &Settings, scope: Scope<'_>) -> Result<Cleaned<'t>, Refusal> {
+pub fn clean<'t>(text: &'t str, settings: &Filters, scope: Scope<'_>) -> Result<Cleaned<'t>, Refusal> {
     let treatment = |kind| scope.treatment(kind, settings);
     let is_value = |kind| matches!(kind, Kind::Secret | Kind::PersonalData);
     // A secret with an invisible character inside is still a secret, so values are looked for in the stripped text.
@@ -65,7 +65,7 @@ pub fn clean<'t>(text: &'t str, settings: &Settings, scope: Scope<'_>) -> Result
 
 /// How often each thing was found.
 /// # Errors  As [`clean`].
-pub(super) fn judge(findings: &[Finding], settings: &Settings, scope: Scope<'_>) -> Result<Vec<Count>, Refusal> {
+pub(super) fn judge(findings: &[Finding], settings: &Filters, scope: Scope<'_>) -> Result<Vec<Count>, Refusal> {
     match findings.iter().find(|finding| scope.treatment(finding.kind, settings) == Treatment::Deny) {
         Some(first) => Err(denial(first, settings, scope)),
         None => Ok(counts(findings, settings)),
@@ -73,13 +73,13 @@ pub(super) fn judge(findings: &[Finding], settings: &Settings, scope: Scope<'_>)
 }
 
 /// How often each thing was found, whatever the manifest says is done about it.
-pub(super) fn counts(findings: &[Finding], settings: &Settings) -> Vec<Count> {
+pub(super) fn counts(findings: &[Finding], settings: &Filters) -> Vec<Count> {
     let count = |finding: &Finding| Count { kind: finding.kind, type_: name_of(finding, settings).to_owned(), count: 1 };
     Count::sum(findings.iter().map(count))
 }
 
 /// The findings of each wanted kind. Each kind is looked for alone: what is denied as one is not let through because it is more surely another.
-fn find(text: &str, settings: &Settings, wanted: impl Fn(Kind) -> bool) -> Vec<Finding> {
+fn find(text: &str, settings: &Filters, wanted: impl Fn(Kind) -> bool) -> Vec<Finding> {
     let none = WordRules::default();
     let detectors = DETECTORS.into_iter().filter(|(kind, _)| wanted(*kind));
     let mut findings: Vec<Finding> = detectors.flat_map(|(_, detector)| toolgate_filter::scan(text, detector, &none)).collect();
@@ -99,7 +99,7 @@ const DETECTORS: [(Kind, Detectors); 5] = [
 ];
 
 impl Scope<'_> {
-    fn treatment(self, kind: Kind, settings: &Settings) -> Treatment {
+    fn treatment(self, kind: Kind, settings: &Filters) -> Treatment {
         let input = settings.input;
         let (shown, carried) = match kind {
             Kind::Injection => (settings.injection, input.injection),
@@ -120,7 +120,7 @@ impl Scope<'_> {
     }
 }
 
-fn denial(found: &Finding, settings: &Settings, scope: Scope<'_>) -> Refusal {
+fn denial(found: &Finding, settings: &Filters, scope: Scope<'_>) -> Refusal {
     let (name, (key, what)) = (name_of(found, settings), words(found.kind));
     let is_rule = matches!(found.kind, Kind::Rule(_));
     let key = if is_rule { format!("{key}.{name}") } else { key.to_owned() };
@@ -138,7 +138,7 @@ fn denial(found: &Finding, settings: &Settings, scope: Scope<'_>) -> Refusal {
     }
 }
 
-fn name_of<'s>(finding: &Finding, settings: &'s Settings) -> &'s str {
+fn name_of<'s>(finding: &Finding, settings: &'s Filters) -> &'s str {
     match finding.kind {
         Kind::Secret => finding.sub,
         Kind::Rule(place) => settings.rules.at(place).map_or("", |(name, _)| name),

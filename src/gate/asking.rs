@@ -11,13 +11,14 @@ use super::change::{LINES, Look};
 use super::counts::Window;
 use super::crowd::End;
 use super::door::Door;
+use super::opened::Opened;
 use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::preview::Preview;
 use super::question;
 use super::rates::{HOUR, Millis};
 use super::settle::{Case, Settled, warnings};
 use crate::audit::{Entry, token};
-use crate::model::{Action, Channel, Code, Failure, Level, Opened, Question, Refusal, RelPath};
+use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal, RelPath};
 use crate::policy::{effect, later, python_network, python_roots};
 
 /// How long a sealed state opens after its question has ended.

@@ -7,9 +7,11 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
+use super::opened::Opened;
 use super::preview::Preview;
-use crate::filter::{Treatment, escape_line, masked_for_person};
-use crate::model::{Action, Edit, Kind, Opened, WriteMode};
+use crate::filter::{escape_line, masked_for_person};
+use crate::manifest::Treatment;
+use crate::model::{Action, Edit, Kind, WriteMode};
 
 /// Lines of a diff in all, and of an excerpt; the rest is counted.
 pub(super) const LINES: usize = 40;

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::opened::Opened;
 use super::rates::Millis;
 use crate::audit::store::Tick;
-use crate::model::{Entry, Kind, Opened, ToolCall};
+use crate::model::{Entry, Kind, ToolCall};
 use crate::policy::Review;
 
 /// What a repeated call brings back, sealed. It is not secret (the code stands in the text as well), it is bound.

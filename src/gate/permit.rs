@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use super::opened::Opened;
 use super::rates;
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, Target, WriteFile, WriteMode};
+use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Target, WriteFile, WriteMode};
 use crate::policy::over_writes;
 
 /// The terms of a yes: the limits in force and the manifest it was given under.

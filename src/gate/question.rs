@@ -6,8 +6,9 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use super::change::{Changes, LINES, Look, Mask, masked, shown};
+use super::opened::Opened;
 use super::preview::Arriving;
-use crate::model::{Action, EditFiles, Fetch, Kind, Level, Opened, RelPath, RunPython, Target, WriteMode};
+use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::Later;
 use crate::policy::network::NetworkRules;
@@ -314,8 +315,8 @@ fn size_and_age(opened: &Opened, now_ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::Treatment;
     use crate::gate::preview::Preview;
+    use crate::manifest::Treatment;
 
     #[test]
     fn a_name_in_another_form_is_shown_readable_and_by_its_own_spelling() {

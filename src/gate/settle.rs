@@ -10,6 +10,7 @@ use super::counts::Window;
 use super::crowd::{Found, Seat};
 use super::door::Door;
 use super::grants::GrantKey;
+use super::opened::Opened;
 use super::operator::Asked;
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
@@ -18,7 +19,7 @@ use super::queue::Place;
 use super::review::Reviewers;
 use super::sight::Sight;
 use crate::audit::{self, Entry, Event, Reach};
-use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, Target, ToolCall};
+use crate::model::{Action, Channel, Code, Facts, Failure, Level, Question, Refusal, Target, ToolCall};
 use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, folders, judge, kin, parts};
 
 /// What a call came to at the gate, when it was not refused.

@@ -1,6 +1,7 @@
 //! What a grant compares: a target's name, its object, and its root.
 
-use crate::model::{Identity, Opened, Target};
+use super::opened::Opened;
+use crate::model::{Identity, Target};
 
 /// Device, inode, and the times of the last change of content and inode, as texts: JSON numbers are not that long.
 pub(super) type Object = Option<(u64, u64, String, String)>;

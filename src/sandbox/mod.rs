@@ -9,8 +9,11 @@ pub mod processes;
 pub mod programs;
 mod repeated;
 mod review;
+mod stage;
 mod view;
 pub mod web;
+
+pub use stage::{Progress, Stage};
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,9 +23,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Network;
+use crate::gate::Opened;
 use crate::gate::{Permit, Preview};
 use crate::manifest::{Manifest, Symlinks};
-use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
+use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, RunPython, Target};
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use files::Roots;

@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::programs::{Chunk, Stream};
-use crate::filter::{Settings, glimpse};
-use crate::model::Stage;
+use super::stage::Stage;
+use crate::filter::glimpse;
+use crate::manifest::Filters;
 
 /// Between two notes, and before the first: a short program is over before anybody could read one.
 const EVERY: Duration = Duration::from_millis(500);
@@ -16,7 +17,7 @@ const SHOWN: usize = 400;
 const HELD: usize = 16 * 1024;
 
 /// Passes what the program prints to the client while it runs, at most twice a second.
-pub(super) fn listener(stage: &Stage, settings: &Settings) -> Option<mpsc::Sender<Chunk>> {
+pub(super) fn listener(stage: &Stage, settings: &Filters) -> Option<mpsc::Sender<Chunk>> {
     if !stage.progress.is_heard() {
         return None;
     }
@@ -89,7 +90,7 @@ impl Tail {
     }
 
     /// The end of its whole lines: a secret of which one half has come cannot be known for one.
-    fn shown(&self, settings: &Settings) -> String {
+    fn shown(&self, settings: &Filters) -> String {
         let end = self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let whole = self.bytes.get(..end).unwrap_or_default();
         let from = if self.is_late { end_of_body(whole) } else { 0 };
@@ -128,7 +129,7 @@ mod tests {
         for part in parts {
             tail.take(part.as_bytes());
         }
-        tail.shown(&Settings::default())
+        tail.shown(&Filters::default())
     }
 
     #[test]
@@ -147,16 +148,16 @@ mod tests {
         tail.take(b"one\nkey AKIAQ7ZT3N5WXK2");
         tail.skip();
         tail.take(b"MR\n");
-        assert_eq!(tail.shown(&Settings::default()), "");
+        assert_eq!(tail.shown(&Filters::default()), "");
         tail.take(b"next\n");
-        assert_eq!(tail.shown(&Settings::default()), "next\n");
+        assert_eq!(tail.shown(&Filters::default()), "next\n");
         // The rest of a key whose first line was missed.
         let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7x9zQ\n".repeat(3);
         tail.skip();
         tail.take(format!("x9zQ\n{body}").as_bytes());
-        assert_eq!(tail.shown(&Settings::default()), "");
+        assert_eq!(tail.shown(&Filters::default()), "");
         tail.take(b"AAAA\n-----END PRIVATE KEY-----\nready\n");
-        assert_eq!(tail.shown(&Settings::default()), "ready\n");
+        assert_eq!(tail.shown(&Filters::default()), "ready\n");
     }
 
     #[test]

@@ -14,9 +14,9 @@ use toolgate::audit::store::{Tick, Ticks};
 use toolgate::audit::{Answer, Answered, Log, Operator, Say, StateDir};
 use toolgate::gate::{Asker, Gate, Permit, Waits};
 use toolgate::house::House;
-use toolgate::model::{
-    Action, Caller, Channel, ClientLabel, Failure, Output, Progress, Question, Refusal, Repeat, Stage, ToolCall, ToolSpec,
-};
+use toolgate::model::{Action, Caller, Channel, ClientLabel, Failure, Output, Question, Refusal, Repeat, ToolCall, ToolSpec};
+use toolgate::sandbox::Progress;
+use toolgate::sandbox::Stage;
 use toolgate::sandbox::files::{Place, Roots, Where};
 use toolgate::sandbox::{Sandbox, programs, web};
 use toolgate::tool::{Card, Tool};

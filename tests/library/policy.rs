@@ -318,3 +318,36 @@ fn a_line_that_is_no_case_is_told_and_the_rest_is_judged() {
     let codes: Vec<&str> = lines.iter().map(|line| line["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["policy_invalid", "argument_invalid", "argument_invalid", "no_profile"]);
 }
+
+/// The tools that a profile with these further lines could use.
+fn listed(rest: &str) -> Vec<&'static str> {
+    let text = format!("version = 1\n[profiles.p]\npermissions = [\"STANDARD\", \"EXECUTE_CODE\"]\nallowed_tools = [\"*\"]\n{rest}");
+    let manifest = toolgate::manifest::parse(&text, tools::specs()).unwrap();
+    tools::specs().iter().filter(|spec| toolgate::policy::could_use(&manifest, "p", spec)).map(|spec| spec.name).collect()
+}
+
+#[test]
+fn a_tool_without_anything_to_act_on_is_not_listed() {
+    assert_eq!(listed(""), ["run_python"]);
+    let readers = ["file_info", "list_directory", "read_file", "read_files", "run_python", "search_files"];
+    assert_eq!(listed("[roots.r]\npath = \"/r\"\nmode = \"ro\"\nallowed_paths = [\"**\"]"), readers);
+    assert_eq!(listed("[network]\nallowed_domains = [\"example.com\"]"), ["fetch", "fetch_many", "run_python"]);
+    let open = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[network]\nany_public = true";
+    assert_eq!(listed(open).len(), tools::specs().len());
+}
+
+#[test]
+fn a_tool_that_does_what_a_restricted_one_does_is_closed_until_the_manifest_speaks_of_it() {
+    let with = |rules: &str, profile: &str| {
+        let root = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n";
+        let open = listed(&format!("{profile}\n{root}{rules}"));
+        (open.contains(&"edit_files"), open.contains(&"copy_file"))
+    };
+    assert_eq!(with("", ""), (true, true));
+    assert_eq!(with("[tools.edit_file]\nlevel = 3", ""), (false, true));
+    assert_eq!(with("[tools.edit_file]\nlevel = 3\n[tools.edit_files]\nlevel = 3", ""), (true, true));
+    assert_eq!(with("[tools.write_file]\nallowed_arguments = { mode = [\"create\"] }", ""), (true, false));
+    assert_eq!(with("[approvals]\ntwo_persons = [\"edit_file\"]", ""), (false, true));
+    assert_eq!(with("", "denied_tools = [\"edit_file\"]"), (false, true));
+    assert_eq!(with("", "denied_tools = [\"read_file\"]"), (true, false));
+}

@@ -1,6 +1,7 @@
 //! The arguments of `toolgate approvals`, as clap reads them.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 use crate::policy::Scope;
 
@@ -23,7 +24,7 @@ pub enum ApprovalsCommand {
         #[arg(long, conflicts_with = "scope")]
         session: bool,
         /// How far the yes goes, of what the question offers.
-        #[arg(long, value_enum)]
+        #[arg(long, value_parser = scopes())]
         scope: Option<Scope>,
     },
     /// Deny it. Needs no passphrase.
@@ -77,12 +78,6 @@ pub enum SecretCommand {
     },
 }
 
-impl ValueEnum for Scope {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Scope::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.as_str()))
-    }
+fn scopes() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)).try_map(|text| Scope::parse(&text).ok_or("no such scope"))
 }

@@ -4,8 +4,9 @@ use super::content::{digest, read_whole};
 use super::resolve::open_below;
 use super::stop::Stop;
 use crate::gate::Arriving;
+use crate::gate::Opened;
 use crate::manifest::Manifest;
-use crate::model::{Bytes, Entry, Kind, Opened, RelPath, Target};
+use crate::model::{Bytes, Entry, Kind, RelPath, Target};
 use crate::policy::later::pattern_of;
 
 /// The files that will run later at their new place, in the order of their paths, and the digest of each that was read. `opened`: the old place

@@ -7,8 +7,9 @@ use super::read::{read_judged, regular};
 use super::roots::Roots;
 use super::stat::Stat;
 use super::write::Written;
+use crate::gate::Opened;
 use crate::gate::Permit;
-use crate::model::{Code, CopyFile, Failure, Opened, Target};
+use crate::model::{Code, CopyFile, Failure, Target};
 
 impl Roots {
     /// Copies the file the permit names, atomically, as `write` does. A new file has the permission bits of its source, less what the umask takes

@@ -7,9 +7,10 @@ use super::look::Guard;
 use super::roots::Roots;
 use super::stop::Stop;
 use super::walk::{Next, Walk};
+use crate::gate::Opened;
 use crate::gate::{Covered, FileCount};
 use crate::manifest::Manifest;
-use crate::model::{Code, Kind, Opened, PathFact, RelPath, Target};
+use crate::model::{Code, Kind, PathFact, RelPath, Target};
 use crate::policy::later::pattern_of;
 use crate::policy::paths::visible;
 

@@ -14,8 +14,9 @@ use super::read::{read_judged, too_large};
 use super::replace::USUAL;
 use super::roots::Roots;
 use crate::filter::masked::secrets_in;
+use crate::gate::Opened;
 use crate::gate::Permit;
-use crate::model::{Bytes, Code, Edit, EditFile, Failure, Identity, Opened, Target};
+use crate::model::{Bytes, Code, Edit, EditFile, Failure, Identity, Target};
 
 /// What was edited, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use super::replace::{Destination, Prepared, USUAL, write_all};
 use super::resolve::open_folder;
 use super::roots::Roots;
 use super::write::{place, unplaced};
+use crate::gate::Opened;
 use crate::gate::{Permit, Terms};
-use crate::model::{Bytes, Code, EditFiles, Failure, Opened, Target};
+use crate::model::{Bytes, Code, EditFiles, Failure, Target};
 
 /// The largest sum of contents of one call: old and new ones are held in memory together.
 const TOGETHER: Bytes = Bytes::mib(16);

@@ -13,8 +13,9 @@ use super::quota::make_room;
 use super::resolve::{open_folder, step};
 use super::roots::{Root, Roots};
 use super::stat::Stat;
+use crate::gate::Opened;
 use crate::gate::Permit;
-use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, Opened, RelPath, Target};
+use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, RelPath, Target};
 
 /// Facts about one path.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,9 +17,10 @@ use super::resolve::{Led, follow, open, open_file, open_folder, step};
 use super::roots::{Root, Roots};
 use super::session::{ENVIRONMENTS, GONE, PLACE};
 use super::stat::Stat;
+use crate::gate::Opened;
 use crate::manifest::Symlinks;
 use crate::model::name::{self, Found};
-use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Spelling, Target};
+use crate::model::{Access, Code, Failure, Kind, Link, PathFact, RelPath, Spelling, Target};
 
 impl Roots {
     /// Opens what the targets lead to, each for what is wanted with it. What is missing, a link or a device is a fact, not an error.

@@ -17,9 +17,10 @@ use super::roots::Roots;
 use super::stop::Stop;
 use super::write::{masks_in_the_way, no_digest, unexpected};
 use crate::filter::masked::secrets_in_any_encoding;
+use crate::gate::Opened;
 use crate::gate::{Preview, Texts};
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, Code, Edit, Failure, Kind, Opened, WriteMode};
+use crate::model::{Action, Bytes, Code, Edit, Failure, Kind, WriteMode};
 
 /// Contents above this are not shown.
 const SHOWN: Bytes = Bytes::mib(4);

@@ -17,8 +17,9 @@ use super::roots::Roots;
 use super::stat::Stat;
 use super::stop::Stop;
 use crate::filter::masked::{REACH, Secret, secrets_in, within};
+use crate::gate::Opened;
 use crate::gate::{Permit, Terms};
-use crate::model::{Bytes, Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
+use crate::model::{Bytes, Code, Encoding, Failure, Kind, ReadFile, Refusal, Target};
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,8 +17,9 @@ use super::stat::Stat;
 use super::stop::Stop;
 use super::transfer::Transfer;
 use super::write::place;
+use crate::gate::Opened;
 use crate::gate::Permit;
-use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, Target};
+use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Target};
 
 /// What was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use super::roots::Roots;
 use super::stat::Stat;
 use super::stop::Stop;
 use super::walk::{Judge, Next, Walk};
-use crate::model::{Kind, Opened, RelPath, is_alike, nearest};
+use crate::gate::Opened;
+use crate::model::{Kind, RelPath, is_alike, nearest};
 use crate::policy::paths::Visible;
 
 /// An entry that was likely meant.

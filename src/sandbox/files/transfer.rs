@@ -21,7 +21,8 @@ use super::stat::Stat;
 use super::stop::Stop;
 use super::temporary::temporary_name;
 use super::write::unplaced;
-use crate::model::{Code, Entry, Failure, Kind, Opened, PathFact, RelPath, Target};
+use crate::gate::Opened;
+use crate::model::{Code, Entry, Failure, Kind, PathFact, RelPath, Target};
 
 /// A move of what was judged to a place in another root or file system.
 pub(super) struct Transfer<'a> {

@@ -13,8 +13,9 @@ use super::resolve::open;
 use super::roots::Root;
 use super::stat::Stat;
 use super::stop::Stop;
+use crate::gate::Opened;
 use crate::model::name::is_temporary;
-use crate::model::{Code, Failure, Kind, Opened, RelPath};
+use crate::model::{Code, Failure, Kind, RelPath};
 use crate::policy::paths::Visible;
 
 /// Decides for each entry, by its path below the root and whether it is a folder, whether it may be seen.

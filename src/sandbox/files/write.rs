@@ -13,8 +13,9 @@ use super::replace::{Destination, USUAL, Unplaced, put, write_all};
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
 use crate::filter::masked::secrets_in;
+use crate::gate::Opened;
 use crate::gate::{Permit, Terms};
-use crate::model::{Bytes, Code, Failure, Identity, Kind, Opened, Target, WriteFile, WriteMode};
+use crate::model::{Bytes, Code, Failure, Identity, Kind, Target, WriteFile, WriteMode};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

@@ -52,9 +52,10 @@ fn skipped(folder: &Path) -> bool {
     name.starts_with('.') || name == "node_modules"
 }
 
-/// Applies a rule to every source of the house.
+/// Applies a rule to every source of the root package and of the policy crate.
 fn hold(rule: impl Fn(&Source) -> Vec<String>) {
-    let sources = sources("src");
+    let mut sources = sources("src");
+    sources.extend(self::sources("crates/toolgate-policy/src"));
     assert!(sources.len() > 10, "the sources were not found");
     let faults: Vec<String> = sources.iter().flat_map(rule).collect();
     assert!(faults.is_empty(), "{} fault(s):\n{}", faults.len(), faults.join("\n"));

@@ -139,7 +139,7 @@ fn a_write_puts_no_mask_over_a_secret_and_appends_nothing_to_one() {
 fn where_the_manifest_masks_nothing_files_are_their_bytes() {
     let mut fixture = Fixture::new();
     let mut manifest = crate::manifest::Manifest::default();
-    manifest.filters.secrets = crate::filter::Treatment::Mark;
+    manifest.filters.secrets = crate::manifest::Treatment::Mark;
     fixture.terms.manifest = Arc::new(manifest);
     fixture.put("work/a", settings());
     let reading = fixture.read("work/a").unwrap();

@@ -22,11 +22,12 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::*;
+use crate::gate::Opened;
 use crate::gate::{Permit, Terms};
 use crate::manifest::Symlinks;
 use crate::model::{
     Access, Bytes, CallPath, Code, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Encoding, Failure, Kind,
-    ListDirectory, MoveFile, Opened, PathFact, ReadFile, RelPath, Target, WriteFile, WriteMode,
+    ListDirectory, MoveFile, PathFact, ReadFile, RelPath, Target, WriteFile, WriteMode,
 };
 use crate::policy::paths::Visible;
 

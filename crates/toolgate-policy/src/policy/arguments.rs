@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::capability::{Capability, judge_flags};
-use crate::manifest::{ArgumentBounds, ArgumentRule};
+use crate::manifest::{ArgumentBounds, ArgumentRule, Filters};
 use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
@@ -12,10 +12,16 @@ impl Capability {
     /// Gives them back with the first listed value in the place of each absent one.
     ///
     /// `malformed`: what the strict reader of the message found that JSON parsers differ on, such as a duplicate key.
+    /// `scan`: looks through their texts as `[filters]` says, after all else.
     ///
     /// # Errors
     /// `permission_missing` (a file to save to without the flag to write), `argument_invalid`, `argument_not_allowed`.
-    pub fn check_arguments(&self, arguments: &Map<String, Value>, malformed: Option<&str>) -> Result<Map<String, Value>, Refusal> {
+    pub fn check_arguments<T>(
+        &self,
+        arguments: &Map<String, Value>,
+        malformed: Option<&str>,
+        scan: impl FnOnce(&Map<String, Value>, &Filters) -> Result<T, Refusal>,
+    ) -> Result<Map<String, Value>, Refusal> {
         if arguments.get("save_to").is_some_and(|value| !value.is_null()) && self.spec.arguments.iter().any(|known| known.name == "save_to")
         {
             let held = self.rules().map_or(Flags::NONE, |rules| rules.permissions);
@@ -45,7 +51,7 @@ impl Capability {
                 complete.insert(name.clone(), first.clone());
             }
         }
-        crate::filter::scan_arguments(arguments, &self.manifest.filters)?;
+        scan(arguments, &self.manifest.filters)?;
         Ok(complete)
     }
 

@@ -1,4 +1,4 @@
-//! Floor 1: the judge. Pure steps in the order of the contract, which a live call and `simulate` both go:
+//! The decision. Pure steps in the order of the contract, which a live call and `simulate` both go:
 //! [`admit`] → [`Capability::check_arguments`] → the tool's `plan` → [`Capability::screen`] → (the sandbox looks) → [`judge()`].
 
 pub mod address;

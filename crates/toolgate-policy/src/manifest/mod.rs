@@ -1,8 +1,10 @@
-//! Floor 1: `tools.toml` as types. What is not written is denied; every fault is fatal, and all are told at once.
+//! `tools.toml` as types. What is not written is denied; every fault is fatal, and all are given at once.
 
 mod clients;
+mod content_rules;
 mod decisions;
 mod fault;
+mod filters;
 mod form;
 mod http;
 mod later;
@@ -26,11 +28,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use clients::{Clients, OAuth, Token};
+pub use content_rules::{ContentRule, ContentRules};
 pub use decisions::{
     AfterUntrusted, Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRule, ReviewRules, Reviewer,
     StateFolder, Test, TestCall,
 };
 pub use fault::{Fault, Location, Spans};
+pub use filters::{Filters, Input, Stripping, Treatment, Trust, Watch};
 pub(crate) use form::entries;
 pub use http::Http;
 pub use later::LaterPattern;
@@ -74,7 +78,7 @@ pub struct Manifest {
     /// Limits of every session, unless a profile or tool says less.
     pub limits: Limits,
     /// What is done to what goes back to the model.
-    pub filters: crate::filter::Settings,
+    pub filters: Filters,
     /// Reviewers, who can only make a verdict stricter.
     pub review: ReviewRules,
     /// The record of every call. No record, no call.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_filter::{Detectors, Pattern, WordRules, escape_line};
 
-use super::settings::{Treatment, Watch};
+use super::filters::{Treatment, Watch};
 
 /// Rules of one manifest.
 const MAX_RULES: usize = 64;
@@ -63,7 +63,7 @@ impl ContentRules {
     }
 
     /// The name and the rule at a place.
-    pub(super) fn at(&self, place: u8) -> Option<(&str, &ContentRule)> {
+    pub fn at(&self, place: u8) -> Option<(&str, &ContentRule)> {
         self.iter().nth(usize::from(place))
     }
 
@@ -91,7 +91,7 @@ impl ContentRules {
     }
 
     /// The rules as the detectors take them. A manifest with a rule that cannot be built is refused before.
-    pub(super) fn built(&self) -> &WordRules {
+    pub fn built(&self) -> &WordRules {
         let built = || self.written.iter().filter_map(|(name, rule)| Some((name.clone(), rule.pattern().ok()?)));
         self.built.get_or_init(|| WordRules::new(built()))
     }

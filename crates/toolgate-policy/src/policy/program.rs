@@ -137,12 +137,12 @@ const fn code_of(reason: Reason) -> Code {
 fn line(finding: &Finding, with_hint: bool) -> String {
     /// Enough of a line to know it again, in code points.
     const SHOWN: usize = 100;
-    let message = crate::filter::escape_line(&finding.message);
-    let hint = if with_hint { format!("; {}", crate::filter::escape_line(&finding.hint)) } else { String::new() };
+    let message = toolgate_filter::escape_line(&finding.message);
+    let hint = if with_hint { format!("; {}", toolgate_filter::escape_line(&finding.hint)) } else { String::new() };
     let source = finding.source_line.trim();
     let more = if source.chars().nth(SHOWN).is_some() { "…" } else { "" };
     let source: String = source.chars().take(SHOWN).collect();
-    let source = crate::filter::escape_line(&source);
+    let source = toolgate_filter::escape_line(&source);
     let place = format!("  line {}, column {} [{}]", finding.line, finding.column, finding.rule);
     if source.is_empty() { format!("{place}: {message}{hint}") } else { format!("{place}: {message}{hint}\n    | {source}{more}") }
 }

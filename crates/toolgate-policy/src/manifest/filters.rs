@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rules::ContentRules;
+use super::content_rules::ContentRules;
 
 /// What to do about what a filter finds in a text on its way to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
@@ -62,7 +62,7 @@ pub enum Trust {
 /// secrets: of the others `mask` alters only pages, untrusted output, names and titles.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct Filters {
     /// Credentials.
     pub secrets: Treatment,
     /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. Looked for in what is untrusted; `mask` leaves the bytes
@@ -102,7 +102,7 @@ pub struct Input {
     pub links: Watch,
 }
 
-impl Default for Settings {
+impl Default for Filters {
     fn default() -> Self {
         Self {
             secrets: Treatment::Mask,
@@ -118,7 +118,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl Filters {
     /// Whether the model may not see the secrets in a content: they are looked for in the whole of it, whatever part is shown.
     pub fn hides_secrets(&self) -> bool {
         matches!(self.secrets, Treatment::Mask | Treatment::Deny)
@@ -172,9 +172,9 @@ mod tests {
     fn the_words_are_those_of_the_manifest() {
         let json = r#"{"secrets":"mark","personal_data":"mask","hidden_unicode":"off","injection":"deny","links":"off",
             "program_output":"untrusted","input":{"secrets":"deny"},"rules":{"names":{"words":["Aurora"],"action":"mask"}}}"#;
-        let read: Settings = serde_json::from_str(json).unwrap();
+        let read: Filters = serde_json::from_str(json).unwrap();
         assert_eq!(read.rules.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["names"]);
-        let settings = Settings {
+        let settings = Filters {
             secrets: Treatment::Mark,
             personal_data: Treatment::Mask,
             hidden_unicode: Stripping::Off,
@@ -185,11 +185,11 @@ mod tests {
             rules_dir: None,
             input: Input { secrets: Watch::Deny, ..Input::default() },
         };
-        let json = |settings: &Settings| serde_json::to_value(settings).unwrap();
+        let json = |settings: &Filters| serde_json::to_value(settings).unwrap();
         assert_eq!(json(&read), json(&settings));
-        assert_eq!(json(&serde_json::from_str("{}").unwrap()), json(&Settings::default()));
+        assert_eq!(json(&serde_json::from_str("{}").unwrap()), json(&Filters::default()));
         for wrong in [r#"{"secret":"mark"}"#, r#"{"input":{"secrets":"mask"}}"#, r#"{"rules":{"a":{"regexp":"x"}}}"#] {
-            assert!(serde_json::from_str::<Settings>(wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<Filters>(wrong).is_err(), "{wrong}");
         }
         assert_eq!(
             settings.in_words(true),

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::{Link, PathFact, RelPath, Target};
+use crate::model::{Link, PathFact, RelPath, Target};
 
 /// One touched path with the descriptors that were held while it was judged.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Floor 0: the words of the house. No I/O, no clock, no async.
+//! The words of a decision: actions, paths, addresses, facts, refusals.
 
 mod action;
 mod bytes;
@@ -8,13 +8,11 @@ mod flags;
 mod level;
 pub mod name;
 mod nearest;
-mod opened;
 mod output;
 mod path;
 mod question;
 mod refusal;
 mod spec;
-mod stage;
 mod url;
 
 pub use action::{
@@ -28,11 +26,9 @@ pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};
 pub use level::Level;
 pub use nearest::{is_alike, nearest};
-pub use opened::Opened;
 pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};
 pub use question::{Choice, Question};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, Inside, ToolSpec};
-pub use stage::{Progress, Stage};
 pub use url::{Host, HttpUrl, Scheme};

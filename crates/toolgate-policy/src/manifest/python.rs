@@ -309,6 +309,7 @@ impl Reader<'_, '_> {
 #[cfg(test)]
 mod tests {
     use crate::manifest::{Manifest, parse};
+    use crate::model::{Flag, ToolSpec};
     use crate::policy::python_roots;
 
     fn read(python: &str) -> Result<Manifest, String> {
@@ -321,7 +322,7 @@ mod tests {
              [profiles.narrow]\npermissions = [\"STANDARD\", \"EXECUTE_CODE\"]\nallowed_tools = [\"*\"]\nroots = [\"work\"]\n\
              [python]\n{python}\n"
         );
-        parse(&text, crate::tools::specs())
+        parse(&text, &[&ToolSpec::new("run_python", &[Flag::ExecuteCode], &[])])
             .map_err(|faults| faults.iter().map(|fault| format!("{}: {fault}", fault.at)).collect::<Vec<_>>().join("\n"))
     }
 
