@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use smart_default::SmartDefault;
 
 use super::read::Reader;
 use super::{Profile, Rates, Remember, Root};
@@ -64,22 +65,28 @@ pub enum AfterUntrusted {
 }
 
 /// Who decides on each level. A level takes the strictest mode of its own and all lower ones: [`Approvals::mode`].
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Approvals {
     /// Reads, GET.
+    #[default(Mode::None)]
     pub level_0: Mode,
     /// Creates something new.
+    #[default(Mode::None)]
     pub level_1: Mode,
     /// Changes what exists.
+    #[default(Mode::First)]
     pub level_2: Mode,
     /// Deletes, sends, POST.
+    #[default(Mode::Every)]
     pub level_3: Mode,
     /// Changes the system.
+    #[default(Mode::Operator)]
     pub level_4: Mode,
     /// How long a yes lasts: `session` (same tool and target) or `off`.
     pub remember: Remember,
     /// How long an answer is waited for, e.g. `50s`; no answer is a no.
+    #[default(Duration::from_secs(50))]
     pub timeout: Duration,
     /// When the client cannot ask: `deny` (default), or `operator`: the call waits in the operator's queue.
     pub no_client_channel: NoClientChannel,
@@ -106,81 +113,51 @@ impl Approvals {
     }
 }
 
-impl Default for Approvals {
-    fn default() -> Self {
-        Self {
-            level_0: Mode::None,
-            level_1: Mode::None,
-            level_2: Mode::First,
-            level_3: Mode::Every,
-            level_4: Mode::Operator,
-            remember: Remember::Session,
-            timeout: Duration::from_secs(50),
-            no_client_channel: NoClientChannel::Deny,
-            two_persons: Vec::new(),
-            after_untrusted: AfterUntrusted::Off,
-        }
-    }
-}
-
 /// Suspends a session that only runs into walls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Breaker {
     /// This many denials; a large number is no breaker.
     #[schemars(range(min = 1))]
+    #[default(10)]
     pub denials: u64,
     /// Within this time, e.g. `1m`.
+    #[default(Duration::from_mins(1))]
     pub within: Duration,
 }
 
-impl Default for Breaker {
-    fn default() -> Self {
-        Self { denials: 10, within: Duration::from_mins(1) }
-    }
-}
-
 /// Limits of every session.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Limits {
     /// Calls in any 60 seconds, where neither `[limits]` nor the profile says otherwise.
     #[serde(skip)]
+    #[default(10)]
     pub default_rate: u64,
     /// Calls of a session.
     #[serde(flatten)]
     pub rates: Rates,
     /// Longest run time of a call, e.g. `10s`; waiting for a person is not counted.
+    #[default(Duration::from_secs(10))]
     pub timeout: Duration,
     /// Calls under way at one time.
+    #[default(4)]
     pub concurrent_calls: u64,
     /// Bytes written in any hour.
+    #[default(Bytes::mib(50))]
     pub write_per_hour: Bytes,
     /// Bytes sent in any hour.
+    #[default(Bytes::mib(20))]
     pub egress_per_hour: Bytes,
     /// Processor time in any hour.
+    #[default(Duration::from_mins(10))]
     pub cpu_per_hour: Duration,
     /// Suspends a session that only runs into walls.
     pub breaker: Breaker,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            default_rate: 10,
-            rates: Rates::default(),
-            timeout: Duration::from_secs(10),
-            concurrent_calls: 4,
-            write_per_hour: Bytes::mib(50),
-            egress_per_hour: Bytes::mib(20),
-            cpu_per_hour: Duration::from_mins(10),
-            breaker: Breaker::default(),
-        }
-    }
-}
-
 /// A reviewer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Reviewer {
     /// A program and its arguments: the action as JSON in, `allow`, `deny` or `ask` out. It runs in a jail without network.
@@ -188,13 +165,8 @@ pub struct Reviewer {
     /// Instead of a program: the client's own model, where the client offers it (sampling, before 2026-07-28).
     pub client_model: bool,
     /// How long it is waited for, e.g. `10s`.
+    #[default(Duration::from_secs(10))]
     pub timeout: Duration,
-}
-
-impl Default for Reviewer {
-    fn default() -> Self {
-        Self { command: Vec::new(), client_model: false, timeout: Duration::from_secs(10) }
-    }
 }
 
 /// How verdicts of reviewers are joined.
@@ -207,21 +179,16 @@ pub enum ReviewRule {
 }
 
 /// Reviewers, who can only make a verdict stricter.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct ReviewRules {
     /// Calls of this level and above are shown to the reviewers.
+    #[default(Level::Destroy)]
     pub from_level: Level,
     /// Who is asked.
     pub reviewers: Vec<Reviewer>,
     /// `any-deny`: one deny denies; an error or doubt asks a person.
     pub rule: ReviewRule,
-}
-
-impl Default for ReviewRules {
-    fn default() -> Self {
-        Self { from_level: Level::Destroy, reviewers: Vec::new(), rule: ReviewRule::AnyDeny }
-    }
 }
 
 /// What is on disk before a call acts. Whatever the mode, every record is handed to the kernel first, so it survives the death of the server.
@@ -238,32 +205,24 @@ pub enum Durability {
 }
 
 /// The record of every call.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct AuditRules {
     /// What is on disk before a call acts: `effects` (default), `every` or `relaxed`.
     pub durability: Durability,
     /// A new file at this size, e.g. `64 MiB`.
+    #[default(Bytes::mib(64))]
     pub rotate: Bytes,
     /// Older closed files are removed, e.g. `400d`.
+    #[default(Duration::from_hours(400 * 24))]
     pub keep: Duration,
     /// Arguments stored as length and digest; `ARGUMENT.NAME` for what lies inside one, e.g. `edits.new_text`. Compared without case.
+    #[default(["content", "code", "body"].map(str::to_owned).into())]
     pub hash_args: Vec<String>,
     /// Arguments stored as a keyed hash; `ARGUMENT.NAME` for what lies inside one, e.g. `headers.cookie` or `url.session`. A name matches when one of
     /// its words does (`access_token` matches `token`).
+    #[default(["password", "token", "authorization"].map(str::to_owned).into())]
     pub redact: Vec<String>,
-}
-
-impl Default for AuditRules {
-    fn default() -> Self {
-        Self {
-            durability: Durability::Effects,
-            rotate: Bytes::mib(64),
-            keep: Duration::from_hours(400 * 24),
-            hash_args: ["content", "code", "body"].map(str::to_owned).into(),
-            redact: ["password", "token", "authorization"].map(str::to_owned).into(),
-        }
-    }
 }
 
 /// Where the server keeps what is its own.

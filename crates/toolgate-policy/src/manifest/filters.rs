@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 use super::content_rules::ContentRules;
 
@@ -60,19 +61,23 @@ pub enum Trust {
 
 /// The filters on what goes back to the model. The bytes of files, and the output of programs that is the caller's own, stay as they are but for
 /// secrets: of the others `mask` alters only pages, untrusted output, names and titles.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filters {
     /// Credentials.
+    #[default(Treatment::Mask)]
     pub secrets: Treatment,
     /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. Looked for in what is untrusted; `mask` leaves the bytes
     /// of files as they are.
     pub personal_data: Treatment,
     /// Zero-width, direction, tag and other invisible characters.
+    #[default(Stripping::Strip)]
     pub hidden_unicode: Stripping,
     /// Text that tries to instruct the reader; `mark` wraps the text as untrusted and names what was found.
+    #[default(Treatment::Mark)]
     pub injection: Treatment,
     /// Links whose text and target disagree, or that carry data out.
+    #[default(Treatment::Mark)]
     pub links: Treatment,
     /// Whether the output of `run_python` counts as the caller's `own` or as `untrusted`.
     pub program_output: Trust,
@@ -100,22 +105,6 @@ pub struct Input {
     pub injection: Watch,
     /// Links that are not what they seem, or that carry data out.
     pub links: Watch,
-}
-
-impl Default for Filters {
-    fn default() -> Self {
-        Self {
-            secrets: Treatment::Mask,
-            personal_data: Treatment::Off,
-            hidden_unicode: Stripping::Strip,
-            injection: Treatment::Mark,
-            links: Treatment::Mark,
-            program_output: Trust::Own,
-            rules: ContentRules::default(),
-            rules_dir: None,
-            input: Input::default(),
-        }
-    }
 }
 
 impl Filters {

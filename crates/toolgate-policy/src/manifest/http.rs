@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use super::form::entries;
 use super::read::Reader;
 
 /// How `serve --http` meets its callers.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Http {
     /// The address that clients use, e.g. `https://tools.example.com/mcp`, where it is not the one that is listened on; its host is allowed.
@@ -27,30 +28,19 @@ pub struct Http {
     pub metrics_token: Option<[u8; 32]>,
     /// Connections at one time.
     #[schemars(range(min = 1))]
+    // A session holds one stream open and calls over others; the bounds stand in that ratio.
+    #[default(8192)]
     pub max_connections: u32,
     /// Sessions at one time; one caller has at most half of them.
     #[schemars(range(min = 1))]
+    #[default(4096)]
     pub max_sessions: u32,
     /// How long a session may do nothing before it is ended, e.g. `1h`. One with a running call or an open question is not idle.
+    #[default(Duration::from_hours(1))]
     pub session_idle: Duration,
     /// How long running calls may go on after the server was told to stop, e.g. `5s`.
+    #[default(Duration::from_secs(5))]
     pub shutdown: Duration,
-}
-
-impl Default for Http {
-    fn default() -> Self {
-        Self {
-            public_url: None,
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            metrics_token: None,
-            // A session holds one stream open and calls over others; the bounds stand in that ratio.
-            max_connections: 8192,
-            max_sessions: 4096,
-            session_idle: Duration::from_hours(1),
-            shutdown: Duration::from_secs(5),
-        }
-    }
 }
 
 impl Reader<'_, '_> {

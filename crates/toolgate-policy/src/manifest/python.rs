@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use smart_default::SmartDefault;
 
 use super::form::entries;
 use super::read::Reader;
@@ -104,33 +105,31 @@ pub struct Container {
 }
 
 /// Living interpreters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Sessions {
     /// How many at one time.
+    #[default(4)]
     pub max: u32,
     /// When an unused one ends, e.g. `10m`.
+    #[default(Duration::from_mins(10))]
     pub idle: Duration,
 }
 
-impl Default for Sessions {
-    fn default() -> Self {
-        Self { max: 4, idle: Duration::from_mins(10) }
-    }
-}
-
 /// The walls in which Python runs.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Python {
     /// `python3`, another interpreter, or a virtual environment's; a path is relative to this file.
     #[schemars(extend("format" = "text"))]
+    #[default("python3".to_owned())]
     pub interpreter: String,
     /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`; names and versions, no address, path or option.
     #[schemars(extend("items" = entries("package")))]
     pub packages: Vec<String>,
     /// Modules imported once and shared by copy-on-write.
     #[schemars(extend("items" = entries("module")))]
+    #[default(["json", "re", "math", "statistics"].map(str::to_owned).into())]
     pub preload: Vec<String>,
     /// The static check: `strict` (default), `imports` (the allowlist alone) or `off` (the jail alone).
     pub check: Check,
@@ -149,25 +148,34 @@ pub struct Python {
     /// True: a program reaches what `[network]` allows, through the gate.
     pub network: bool,
     /// Wall-clock time, e.g. `10s`.
+    #[default(Duration::from_secs(10))]
     pub timeout: Duration,
     /// Processor time, e.g. `10s`.
+    #[default(Duration::from_secs(10))]
     pub cpu: Duration,
     /// Share of one core, e.g. `100%`, where a cgroup can be had.
     #[schemars(with = "String", extend("format" = "percent"))]
+    #[default(100)]
     pub cpu_share: u32,
     /// Memory of one program with all its processes, e.g. `256 MiB`.
+    #[default(Bytes::mib(256))]
     pub memory: Bytes,
     /// Processes and threads.
     #[schemars(range(min = 1))]
+    #[default(16)]
     pub processes: u32,
     /// Open descriptors of one process.
     #[schemars(range(min = 1))]
+    #[default(256)]
     pub open_files: u32,
     /// Largest file a program writes.
+    #[default(Bytes::mib(64))]
     pub file_size: Bytes,
     /// Its private /tmp.
+    #[default(Bytes::mib(64))]
     pub scratch: Bytes,
     /// Longest output per stream; head and tail are kept.
+    #[default(Bytes::kib(64))]
     pub output: Bytes,
     /// Living interpreters.
     pub sessions: Sessions,
@@ -175,44 +183,15 @@ pub struct Python {
     pub env: BTreeMap<String, String>,
     /// `auto` (default): the strongest this machine can prove, `container` excepted; or a name, then nothing weaker is used.
     #[schemars(extend("enum" = BACKENDS))]
+    #[default("auto".to_owned())]
     pub backend: String,
     /// What `backend = "container"` runs programs in.
     pub container: Option<Container>,
     /// Layers without which `run_python` is refused.
     #[schemars(extend("items" = json!({"type": "string", "enum": ["filesystem", "network", "processes", "syscalls", "memory"]})))]
+    // `memory` is partial on a machine that gives no memory control group; who wants more than that writes it.
+    #[default(["filesystem", "network", "processes", "syscalls"].map(str::to_owned).into())]
     pub require: Vec<String>,
-}
-
-impl Default for Python {
-    fn default() -> Self {
-        Self {
-            interpreter: "python3".to_owned(),
-            packages: Vec::new(),
-            preload: ["json", "re", "math", "statistics"].map(str::to_owned).into(),
-            check: Check::Strict,
-            allowed_imports: Vec::new(),
-            installed: Vec::new(),
-            allowed_calls: Vec::new(),
-            allowed_attributes: Vec::new(),
-            roots: Vec::new(),
-            network: false,
-            timeout: Duration::from_secs(10),
-            cpu: Duration::from_secs(10),
-            cpu_share: 100,
-            memory: Bytes::mib(256),
-            processes: 16,
-            open_files: 256,
-            file_size: Bytes::mib(64),
-            scratch: Bytes::mib(64),
-            output: Bytes::kib(64),
-            sessions: Sessions::default(),
-            env: BTreeMap::new(),
-            backend: "auto".to_owned(),
-            container: None,
-            // `memory` is partial on a machine that gives no memory control group; who wants more than that writes it.
-            require: ["filesystem", "network", "processes", "syscalls"].map(str::to_owned).into(),
-        }
-    }
 }
 
 impl Reader<'_, '_> {

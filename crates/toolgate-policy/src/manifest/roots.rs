@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use super::form::entries;
 use super::places::segments_of;
@@ -102,7 +103,7 @@ pub enum Symlinks {
 }
 
 /// Rules that hold inside every root.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Files {
     /// Patterns of what may be touched in no root.
@@ -115,31 +116,20 @@ pub struct Files {
     /// profiles, …), `builds`, or patterns. Empty: none.
     #[serde(deserialize_with = "LaterPattern::all")]
     #[schemars(with = "Vec<String>", extend("items" = entries("later pattern")))]
+    #[default(LaterPattern::defaults())]
     pub runs_later: Vec<LaterPattern>,
     /// Whether the manifest names that set itself. Then a program that writes in such a root is level 3 as well; where the key is missing, the
     /// defaults hold for the tools alone and programs stay at the level they had.
     #[serde(skip)]
     pub names_runs_later: bool,
     /// Largest file that is read whole or written, e.g. `1 MiB`.
+    #[default(Bytes::mib(1))]
     pub max_file_size: Bytes,
     /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.
+    #[default(Bytes::kib(64))]
     pub max_answer: Bytes,
     /// `deny` (default), or `inside`: followed while they stay in the root, judged by where they lead.
     pub symlinks: Symlinks,
-}
-
-impl Default for Files {
-    fn default() -> Self {
-        Self {
-            denied: Vec::new(),
-            untrusted: Vec::new(),
-            runs_later: LaterPattern::defaults(),
-            names_runs_later: false,
-            max_file_size: Bytes::mib(1),
-            max_answer: Bytes::kib(64),
-            symlinks: Symlinks::Deny,
-        }
-    }
 }
 
 impl Reader<'_, '_> {

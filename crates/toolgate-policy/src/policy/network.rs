@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 
 use super::address::{is_public, special_range};
 use super::proxy::UpstreamProxy;
@@ -16,7 +17,7 @@ use crate::manifest::entries;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
 /// Which web addresses are open. The default opens nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct NetworkRules {
     /// Hosts: a name, or `*.` before at least two labels for any subdomain (not the bare name).
@@ -28,20 +29,25 @@ pub struct NetworkRules {
     pub denied_domains: Vec<DomainPattern>,
     /// Ports, 443 when missing.
     #[schemars(inner(range(min = 1)))]
+    #[default(vec![443])]
     pub allowed_ports: Vec<u16>,
     /// Ports that are never contacted; beats everything that allows.
     #[schemars(inner(range(min = 1)))]
     pub denied_ports: Vec<u16>,
     /// `https` (default), `http`.
+    #[default(vec![Scheme::Https])]
     pub allowed_schemes: Vec<Scheme>,
     /// Single private addresses with their port, e.g. `10.1.2.3:8080`; they need no listing in domains or ports.
     #[schemars(extend("items" = entries("address")))]
     pub internal: Vec<SocketAddr>,
     /// Largest response, decoded, e.g. `2 MiB`.
+    #[default(Bytes::mib(2))]
     pub max_response: Bytes,
     /// Redirects that are followed, each judged again.
+    #[default(5)]
     pub max_redirects: u32,
     /// Connections at one time: of all fetches together, and of each program.
+    #[default(10)]
     pub max_connections: u32,
     /// Requests of one caller to one host in any 60 seconds; missing: as many as its calls.
     #[serde(rename = "rate_limit_per_minute")]
@@ -52,6 +58,7 @@ pub struct NetworkRules {
     /// A proxy through which everything goes, e.g. `http://proxy.example:3128`. Missing: none; the environment is never asked.
     pub proxy: Option<UpstreamProxy>,
     /// `respect` (default) or `ignore` robots.txt.
+    #[default(Robots::Respect)]
     pub robots: Robots,
     /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.
     pub secrets: BTreeMap<String, HeaderSecret>,
@@ -65,28 +72,6 @@ pub enum Robots {
     Respect,
     /// Never ask.
     Ignore,
-}
-
-impl Default for NetworkRules {
-    fn default() -> Self {
-        Self {
-            allowed_domains: Vec::new(),
-            any_public: false,
-            denied_domains: Vec::new(),
-            allowed_ports: vec![443],
-            denied_ports: Vec::new(),
-            allowed_schemes: vec![Scheme::Https],
-            internal: Vec::new(),
-            max_response: Bytes::mib(2),
-            max_redirects: 5,
-            max_connections: 10,
-            rate_per_minute: None,
-            rate_per_hour: None,
-            proxy: None,
-            robots: Robots::Respect,
-            secrets: BTreeMap::new(),
-        }
-    }
 }
 
 impl NetworkRules {
