@@ -10,35 +10,24 @@ use smart_default::SmartDefault;
 
 use super::read::Reader;
 use super::{Profile, Rates, Remember, Root};
-use crate::model::{Bytes, Code, Inside, Level, nearest};
+use crate::model::{Bytes, Code, Inside, Level, nearest, word_enum};
 use crate::policy::Decision;
 
-/// Who decides on a call of a level. A later one is stricter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Nobody: it is allowed.
-    None,
-    /// A person, once for a target.
-    First,
-    /// A person, every time.
-    Every,
-    /// An operator on their own channel.
-    Operator,
-    /// It is denied.
-    Deny,
-}
-
-impl Mode {
-    /// The mode as the manifest writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::None => "none",
-            Mode::First => "first",
-            Mode::Every => "every",
-            Mode::Operator => "operator",
-            Mode::Deny => "deny",
-        }
+word_enum! {
+    /// Who decides on a call of a level. A later one is stricter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Mode {
+        /// Nobody: it is allowed.
+        None = "none",
+        /// A person, once for a target.
+        First = "first",
+        /// A person, every time.
+        Every = "every",
+        /// An operator on their own channel.
+        Operator = "operator",
+        /// It is denied.
+        Deny = "deny",
     }
 }
 

@@ -381,16 +381,7 @@ impl Access {
 
     /// Whether the folders above the path are made where they are missing.
     pub const fn makes_folders(self) -> bool {
-        match self {
-            Access::Write(_) | Access::MoveTo => true,
-            Access::Read
-            | Access::List
-            | Access::Stat
-            | Access::Edit
-            | Access::CreateDirectory
-            | Access::MoveFrom
-            | Access::Delete { .. } => false,
-        }
+        matches!(self, Access::Write(_) | Access::MoveTo)
     }
 
     /// Whether the access leaves something at the path.

@@ -2,41 +2,26 @@
 
 use std::fmt;
 
-/// One thing a profile may be trusted with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flag {
-    /// `READ_FILE`
-    ReadFile,
-    /// `WRITE_FILE`
-    WriteFile,
-    /// `EXECUTE_CODE`
-    ExecuteCode,
-    /// `NETWORK_ACCESS`
-    NetworkAccess,
-    /// `DATABASE_READ`
-    DatabaseRead,
-    /// `DATABASE_WRITE`
-    DatabaseWrite,
-    /// `SEND_EMAIL`
-    SendEmail,
-}
+use super::word_enum;
 
-impl Flag {
-    /// Every flag.
-    pub const ALL: [Flag; 7] =
-        [Flag::ReadFile, Flag::WriteFile, Flag::ExecuteCode, Flag::NetworkAccess, Flag::DatabaseRead, Flag::DatabaseWrite, Flag::SendEmail];
-
-    /// The flag as the manifest writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Flag::ReadFile => "READ_FILE",
-            Flag::WriteFile => "WRITE_FILE",
-            Flag::ExecuteCode => "EXECUTE_CODE",
-            Flag::NetworkAccess => "NETWORK_ACCESS",
-            Flag::DatabaseRead => "DATABASE_READ",
-            Flag::DatabaseWrite => "DATABASE_WRITE",
-            Flag::SendEmail => "SEND_EMAIL",
-        }
+word_enum! {
+    /// One thing a profile may be trusted with.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Flag {
+        /// `READ_FILE`
+        ReadFile = "READ_FILE",
+        /// `WRITE_FILE`
+        WriteFile = "WRITE_FILE",
+        /// `EXECUTE_CODE`
+        ExecuteCode = "EXECUTE_CODE",
+        /// `NETWORK_ACCESS`
+        NetworkAccess = "NETWORK_ACCESS",
+        /// `DATABASE_READ`
+        DatabaseRead = "DATABASE_READ",
+        /// `DATABASE_WRITE`
+        DatabaseWrite = "DATABASE_WRITE",
+        /// `SEND_EMAIL`
+        SendEmail = "SEND_EMAIL",
     }
 }
 

@@ -38,13 +38,7 @@ impl Level {
 
 impl From<Level> for u8 {
     fn from(level: Level) -> u8 {
-        match level {
-            Level::Read => 0,
-            Level::Create => 1,
-            Level::Change => 2,
-            Level::Destroy => 3,
-            Level::System => 4,
-        }
+        level as u8
     }
 }
 

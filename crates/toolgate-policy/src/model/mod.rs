@@ -14,6 +14,7 @@ mod question;
 mod refusal;
 mod spec;
 mod url;
+mod word_enum;
 
 pub use action::{
     Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
@@ -32,3 +33,4 @@ pub use question::{Choice, Question};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, Inside, ToolSpec};
 pub use url::{Host, HttpUrl, Scheme};
+pub(crate) use word_enum::word_enum;

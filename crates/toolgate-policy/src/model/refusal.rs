@@ -2,22 +2,18 @@
 
 use serde::Serialize;
 
+use super::word_enum;
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal $line:literal,)*) => {
-        /// The reason of a verdict or of a failed call, as scripts and models see it. Names are promises.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[non_exhaustive]
-        pub enum Code { $($(#[$doc])* $variant,)* }
+        word_enum! {
+            /// The reason of a verdict or of a failed call, as scripts and models see it. Names are promises.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            #[non_exhaustive]
+            pub enum Code { $($(#[$doc])* $variant = $text,)* }
+        }
 
         impl Code {
-            /// Every code, in the order of the decision.
-            pub const ALL: &[Code] = &[$(Code::$variant),*];
-
-            /// The code as it is written in answers and records.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Code::$variant => $text),* }
-            }
-
             /// The line of the decision at which it is given; 16 is the call itself.
             pub fn line(self) -> u8 {
                 [$($line),*].get(self as usize).copied().unwrap_or(16)
@@ -195,17 +191,6 @@ impl Code {
                 | Self::CodeForbidden
         )
     }
-
-    /// The code written as `text`, if there is one.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|code| code.as_str() == text)
-    }
-}
-
-impl std::fmt::Display for Code {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl Serialize for Code {
@@ -288,7 +273,7 @@ mod tests {
     #[test]
     fn every_code_reads_back_from_its_text() {
         for code in Code::ALL {
-            assert_eq!(Code::parse(code.as_str()), Some(*code));
+            assert_eq!(Code::parse(code.as_str()), Some(code));
         }
         assert_eq!(Code::parse("no_such_code"), None);
     }

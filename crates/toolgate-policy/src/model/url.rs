@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use url::Url;
 
-use super::{Code, Refusal};
+use super::{Code, Refusal, word_enum};
 
 /// An absolute `http` or `https` URL that means the same to every reader: no credentials, a host, nothing a parser had to repair.
 ///
@@ -20,13 +20,15 @@ pub struct HttpUrl {
     url: Url,
 }
 
-/// The two schemes of the web.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scheme {
-    /// Plain text.
-    Http,
-    /// Over TLS.
-    Https,
+word_enum! {
+    /// The two schemes of the web.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Scheme {
+        /// Plain text.
+        Http = "http",
+        /// Over TLS.
+        Https = "https",
+    }
 }
 
 /// Where a URL leads before any name is resolved.
@@ -39,34 +41,11 @@ pub enum Host<'a> {
 }
 
 impl Scheme {
-    /// Reads `http` or `https`, exactly.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "http" => Some(Self::Http),
-            "https" => Some(Self::Https),
-            _ => None,
-        }
-    }
-
-    /// The scheme as it stands in a URL.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
             Self::Https => 443,
         }
-    }
-}
-
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

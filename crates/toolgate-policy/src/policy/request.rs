@@ -1,45 +1,27 @@
 //! What a caller may say in a request beside its URL: methods and headers. Pure.
 
-use crate::model::{Code, HttpUrl, Refusal};
+use crate::model::{Code, HttpUrl, Refusal, word_enum};
 
-/// The methods a request may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Reads.
-    Get,
-    /// Reads the headers alone.
-    Head,
-    /// Sends.
-    Post,
-    /// Replaces.
-    Put,
-    /// Changes.
-    Patch,
-    /// Deletes.
-    Delete,
+word_enum! {
+    /// The methods a request may have.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Method {
+        /// Reads.
+        Get = "GET",
+        /// Reads the headers alone.
+        Head = "HEAD",
+        /// Sends.
+        Post = "POST",
+        /// Replaces.
+        Put = "PUT",
+        /// Changes.
+        Patch = "PATCH",
+        /// Deletes.
+        Delete = "DELETE",
+    }
 }
 
 impl Method {
-    /// Every method, reading ones first.
-    pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
-
-    /// Reads a method as it stands in a request, upper case.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == text)
-    }
-
-    /// The method as it stands in a request.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-
     /// True for GET and HEAD, which change nothing (RFC 9110, section 9.2.1).
     pub const fn is_read(self) -> bool {
         matches!(self, Self::Get | Self::Head)

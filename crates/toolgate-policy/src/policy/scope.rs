@@ -4,42 +4,26 @@ use super::approval::{lasts, mode};
 use super::capability::Capability;
 use super::state::Grant;
 use crate::manifest::Mode;
-use crate::model::{Action, Effect, Level, Target};
+use crate::model::{Action, Effect, Level, Target, word_enum};
 
-/// What a yes covers, the narrowest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// This call alone.
-    Once,
-    /// The same target, until the session ends.
-    #[default]
-    Session,
-    /// Each file in the target's folder and below, until the session ends.
-    SessionFolder,
-    /// Each file in the target's root, until the session ends.
-    SessionRoot,
+word_enum! {
+    /// What a yes covers, the narrowest first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Scope {
+        /// This call alone.
+        Once = "once",
+        /// The same target, until the session ends.
+        #[default]
+        Session = "session",
+        /// Each file in the target's folder and below, until the session ends.
+        SessionFolder = "session_folder",
+        /// Each file in the target's root, until the session ends.
+        SessionRoot = "session_root",
+    }
 }
 
 impl Scope {
-    /// Every scope, the narrowest first.
-    pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::SessionFolder, Self::SessionRoot];
-
-    /// The scope as an answer writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Session => "session",
-            Self::SessionFolder => "session_folder",
-            Self::SessionRoot => "session_root",
-        }
-    }
-
-    /// Reads a scope of an answer. `deny` is none.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
-    }
-
     /// Whether it covers more files than the one that is shown.
     pub const fn is_wide(self) -> bool {
         matches!(self, Self::SessionFolder | Self::SessionRoot)

@@ -1,28 +1,19 @@
 //! What the judge says.
 
-use crate::model::{Code, Level, Refusal};
+use crate::model::{Code, Level, Refusal, word_enum};
 
-/// Yes, ask, or no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// It may be done.
-    Allow,
-    /// A person must agree first.
-    Ask,
-    /// It may not be done.
-    #[default]
-    Deny,
-}
-
-impl Decision {
-    /// As answers and records write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Decision::Allow => "allow",
-            Decision::Ask => "ask",
-            Decision::Deny => "deny",
-        }
+word_enum! {
+    /// Yes, ask, or no.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Decision {
+        /// It may be done.
+        Allow = "allow",
+        /// A person must agree first.
+        Ask = "ask",
+        /// It may not be done.
+        #[default]
+        Deny = "deny",
     }
 }
 
