@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use super::Profile;
+use super::fault::Ledger;
 use super::form::entries;
-use super::read::Reader;
 use crate::model::{HttpUrl, name};
 
 /// Which caller gets which profile.
@@ -79,7 +79,7 @@ fn claims<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String,
 
 type Profiles = BTreeMap<String, Profile>;
 
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     pub(super) fn clients(&mut self, clients: &mut Clients, profiles: &Profiles) {
         for (key, profile) in [("clients.stdio", &mut clients.stdio), ("clients.http", &mut clients.http)] {
             profile.take_if(|name| name == "none");

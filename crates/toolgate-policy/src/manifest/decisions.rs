@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use smart_default::SmartDefault;
 
-use super::read::Reader;
+use super::fault::Ledger;
 use super::{Profile, Rates, Remember, Root};
 use crate::model::{Bytes, Code, Inside, Level, nearest, word_enum};
 use crate::policy::Decision;
@@ -253,7 +253,7 @@ pub struct TestCall {
     pub args: Map<String, Value>,
 }
 
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     pub(super) fn approvals(&mut self, approvals: &Approvals) {
         if approvals.remember == Remember::Envelope {
             self.fault("approvals.remember", "only `run_python` has an envelope; write it under `[tools.run_python]`");
@@ -312,7 +312,7 @@ impl Reader<'_, '_> {
                         "`{}` is no argument of a tool; a name inside an argument is written with it, e.g. `headers.cookie` or `edits.new_text`",
                         text.escape_debug()
                     );
-                    self.ledger.fault_near(&format!("{at}[{index}]"), what, near);
+                    self.fault_near(&format!("{at}[{index}]"), what, near);
                 }
             }
         }
@@ -352,7 +352,7 @@ impl Reader<'_, '_> {
                         "`{}` is no root of this manifest; where that is meant, write `reason = \"path_outside_roots\"`",
                         root.escape_debug()
                     );
-                    self.ledger.fault_near(&format!("{at}.{name}"), what, near);
+                    self.fault_near(&format!("{at}.{name}"), what, near);
                 }
             }
         }

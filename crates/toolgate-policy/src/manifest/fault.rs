@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use crate::model::ToolSpec;
+
 /// A place in the text of a manifest, both counted from 1; columns are characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Location {
@@ -81,6 +83,7 @@ impl Spans {
 #[derive(Debug)]
 pub(super) struct Ledger<'t> {
     text: &'t str,
+    pub(super) specs: &'t [&'t ToolSpec],
     // Byte offset of each line's begin: a fault needs its line without counting from the top each time.
     lines: Vec<usize>,
     pub(super) spans: Spans,
@@ -89,9 +92,9 @@ pub(super) struct Ledger<'t> {
 
 impl<'t> Ledger<'t> {
     /// A ledger over a text; over the empty text (a manifest that came as JSON) nothing has a location.
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(super) fn new(text: &'t str, specs: &'t [&'t ToolSpec]) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { text, lines, spans: Spans::default(), faults: Vec::new() }
+        Self { text, specs, lines, spans: Spans::default(), faults: Vec::new() }
     }
 
     /// Notes where a key stands.

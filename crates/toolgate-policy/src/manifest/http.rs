@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use smart_default::SmartDefault;
 
+use super::fault::Ledger;
 use super::form::entries;
-use super::read::Reader;
 
 /// How `serve --http` meets its callers.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
@@ -43,7 +43,7 @@ pub struct Http {
     pub shutdown: Duration,
 }
 
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     pub(super) fn http(&mut self, http: &mut Http) {
         http.public_url.take_if(|url| url.is_empty());
         if http.session_idle.is_zero() {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
+use super::fault::Ledger;
 use super::form::printable;
-use super::read::Reader;
 use super::{NamePattern, Root};
 use crate::model::{Bytes, Flags, Level, nearest};
 
@@ -128,7 +128,7 @@ pub struct ToolRules {
     pub bounds: Bounds,
 }
 
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     pub(super) fn profiles(&mut self, profiles: &BTreeMap<String, Profile>, roots: &BTreeMap<String, Root>) {
         for (name, profile) in profiles {
             let at = format!("profiles.{name}");
@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
                     if !self.specs.iter().any(|spec| pattern.matches(spec.name)) {
                         let near = nearest(pattern.as_str(), self.specs.iter().map(|spec| spec.name));
                         let what = format!("`{}` matches no tool", pattern.as_str().escape_debug());
-                        self.ledger.fault_near(&format!("{at}.{key}[{index}]"), what, near);
+                        self.fault_near(&format!("{at}.{key}[{index}]"), what, near);
                     }
                 }
             }

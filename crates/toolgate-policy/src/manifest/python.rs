@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 use smart_default::SmartDefault;
 
+use super::fault::Ledger;
 use super::form::entries;
-use super::read::Reader;
 use super::{AllowPattern, Files, Root, RootMode};
 use crate::model::Bytes;
 
@@ -194,7 +194,7 @@ pub struct Python {
     pub require: Vec<String>,
 }
 
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     pub(super) fn python(&mut self, python: &mut Python, roots: &BTreeMap<String, Root>, files: &Files) {
         for (name, value) in &python.env {
             let at = format!("python.env.{name}");

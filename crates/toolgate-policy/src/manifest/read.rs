@@ -16,10 +16,10 @@ use crate::model::{ToolSpec, nearest};
 /// # Errors
 /// Every fault there is, in the order of the text.
 pub fn parse(text: &str, specs: &[&ToolSpec]) -> Result<Manifest, Vec<Fault>> {
-    let mut ledger = Ledger::new(text);
+    let mut ledger = Ledger::new(text, specs);
     // An editor on another system may begin the file with a byte order mark; TOML allows and ignores it.
     let tree = from_toml(text, &mut ledger);
-    read(tree, text.as_bytes(), specs, ledger)
+    read(tree, text.as_bytes(), ledger)
 }
 
 /// Reads a manifest that is written as JSON, as the cases of `simulate` have it.
@@ -27,10 +27,10 @@ pub fn parse(text: &str, specs: &[&ToolSpec]) -> Result<Manifest, Vec<Fault>> {
 /// # Errors
 /// Every fault there is, without places.
 pub fn parse_json(value: &Value, specs: &[&ToolSpec]) -> Result<Manifest, Vec<Fault>> {
-    read(Some(from_json(value)), value.to_string().as_bytes(), specs, Ledger::new(""))
+    read(Some(from_json(value)), value.to_string().as_bytes(), Ledger::new("", specs))
 }
 
-fn read(tree: Option<Node>, bytes: &[u8], specs: &[&ToolSpec], mut ledger: Ledger<'_>) -> Result<Manifest, Vec<Fault>> {
+fn read(tree: Option<Node>, bytes: &[u8], mut ledger: Ledger<'_>) -> Result<Manifest, Vec<Fault>> {
     let fitted = tree.and_then(|tree| shape::fit(&tree, schema::forms(), "", &mut ledger));
     let mut manifest = match fitted.map(serde_json::from_value::<Manifest>) {
         Some(Ok(manifest)) => manifest,
@@ -41,9 +41,7 @@ fn read(tree: Option<Node>, bytes: &[u8], specs: &[&ToolSpec], mut ledger: Ledge
         }
         None => return Err(finish(ledger)),
     };
-    let mut reader = Reader { ledger, specs };
-    reader.manifest(&mut manifest);
-    let Reader { mut ledger, .. } = reader;
+    ledger.manifest(&mut manifest);
     manifest.spans = std::mem::take(&mut ledger.spans);
     ledger.faults.extend(manifest.check_nesting().err().into_iter().flatten());
     if !ledger.faults.is_empty() {
@@ -64,12 +62,7 @@ fn finish(ledger: Ledger<'_>) -> Vec<Fault> {
 }
 
 /// Checks what the schema cannot state, and gathers the faults. Each section's part stands beside its struct.
-pub(super) struct Reader<'t, 's> {
-    pub(super) ledger: Ledger<'t>,
-    pub(super) specs: &'s [&'s ToolSpec],
-}
-
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     fn manifest(&mut self, manifest: &mut Manifest) {
         match manifest.version {
             Some(1) => {}
@@ -97,19 +90,15 @@ impl Reader<'_, '_> {
         manifest.state.dir.take_if(|dir| dir.is_empty());
     }
 
-    pub(super) fn fault(&mut self, at: &str, what: impl Into<String>) {
-        self.ledger.fault(at, what);
-    }
-
     /// A fault for a word that must be one of those known.
     pub(super) fn unknown<'k>(&mut self, at: &str, kind: &str, word: &str, known: impl IntoIterator<Item = &'k str>) {
         let near = nearest(word, known);
-        self.ledger.fault_near(at, format!("`{}` is no {kind}", word.escape_debug()), near);
+        self.fault_near(at, format!("`{}` is no {kind}", word.escape_debug()), near);
     }
 
     /// Whether a key is written, whatever became of it.
     pub(super) fn holds(&self, at: &str) -> bool {
-        self.ledger.spans.holds(at)
+        self.spans.holds(at)
     }
 
     /// Checks a text that must be written, must not be empty, and holds no control character.
@@ -118,7 +107,7 @@ impl Reader<'_, '_> {
             self.fault(at, what);
         }
         // What had the wrong type was told already.
-        if text.trim().is_empty() && !self.ledger.faults.iter().any(|fault| fault.at == at) {
+        if text.trim().is_empty() && !self.faults.iter().any(|fault| fault.at == at) {
             let key = at.rsplit('.').next().unwrap_or(at);
             self.fault(at, format!("`{key}` is missing"));
         }

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use smart_default::SmartDefault;
 
+use super::fault::Ledger;
 use super::form::entries;
 use super::places::segments_of;
-use super::read::Reader;
 use super::{AllowPattern, DenyPattern, LaterPattern};
 use crate::model::Bytes;
 use crate::policy::network::NetworkRules;
@@ -132,7 +132,7 @@ pub struct Files {
     pub symlinks: Symlinks,
 }
 
-impl Reader<'_, '_> {
+impl Ledger<'_> {
     pub(super) fn roots(&mut self, roots: &mut BTreeMap<String, Root>) {
         for (name, root) in roots {
             let at = format!("roots.{name}");
