@@ -178,14 +178,14 @@ fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, stat
         (used.write, cost.write, limits.write_per_hour, own.write_per_hour, "write_per_hour", Flag::WriteFile),
         (used.egress, cost.egress, limits.egress_per_hour, own.egress_per_hour, "egress_per_hour", Flag::NetworkAccess),
     ] {
-        let limit_here = own.map_or(limit, |own| own.min(limit));
+        let limit_here = least(limit, own);
         if is_held(cost > 0, flag) && used.saturating_add(cost) > limit_here.0 {
             let message = format!("the budget of {limit_here} in any hour ({key}) is used up");
             let hint = "use less, or wait; each call that is under way holds what it may still use";
             return Err(Refusal::new(Code::Quota, message).rule(rule(limit_here < limit, key)).hint(hint));
         }
     }
-    let cpu = own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour));
+    let cpu = least(limits.cpu_per_hour, own.cpu_per_hour);
     if is_held(!cost.cpu.is_zero(), Flag::ExecuteCode) && used.cpu.saturating_add(cost.cpu) > cpu {
         let message = format!("the budget of {} s of processor time in any hour is used up", cpu.as_secs());
         return Err(Refusal::new(Code::Quota, message)
@@ -202,8 +202,12 @@ fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, stat
 
 /// How many calls of one session may be under way at one time.
 pub fn concurrent_calls(manifest: &Manifest, profile: &str) -> u64 {
-    let own = manifest.profiles.get(profile).and_then(|rules| rules.concurrent_calls);
-    own.unwrap_or(u64::MAX).min(manifest.limits.concurrent_calls)
+    least(manifest.limits.concurrent_calls, manifest.profiles.get(profile).and_then(|rules| rules.concurrent_calls))
+}
+
+/// The limit for everybody, or the profile's own where that is less.
+fn least<T: Ord>(all: T, own: Option<T>) -> T {
+    own.into_iter().fold(all, T::min)
 }
 
 /// Line 5.
@@ -310,9 +314,8 @@ pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, 
 }
 
 /// What a caller of this profile may write in an hour: the smaller of its own and everybody's.
-pub fn write_per_hour(manifest: &Manifest, profile: &str) -> crate::model::Bytes {
-    let (all, own) = (manifest.limits.write_per_hour, manifest.profiles.get(profile).and_then(|profile| profile.write_per_hour));
-    own.map_or(all, |own| own.min(all))
+pub fn write_per_hour(manifest: &Manifest, profile: &str) -> Bytes {
+    least(manifest.limits.write_per_hour, manifest.profiles.get(profile).and_then(|profile| profile.write_per_hour))
 }
 
 /// Why a file is not written that is larger than what is left of [`write_per_hour`].

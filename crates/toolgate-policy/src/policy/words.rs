@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::manifest::{Check, Manifest, Mode, Place, Root, RootMode};
+use super::network::DomainPattern;
+use crate::manifest::{Check, DenyPattern, Manifest, Mode, Place, Root, RootMode};
 use crate::model::{Flag, Flags, Level, ToolSpec};
 
 /// What a caller of this profile may do, as Markdown.
@@ -14,8 +15,7 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
         text.push_str("\nYou have no profile: every call is refused.\n");
         return text;
     };
-    let names: Vec<String> = tools.iter().map(|spec| format!("`{}`", spec.name)).collect();
-    let _ = writeln!(text, "\nProfile `{name}`. Tools: {}.", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
+    let _ = writeln!(text, "\nProfile `{name}`. Tools: {}.", list(tools.iter().map(|spec| format!("`{}`", spec.name))));
     let uses = |flag| rules.permissions.contains(Flags::of(&[flag]));
     folders(&mut text, manifest, name);
     let programs = super::python_network(manifest, name) && tools.iter().any(|spec| spec.name == "run_python");
@@ -31,18 +31,21 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
 
 /// The roots of a profile in one line, e.g. "`project` (read only), `work` (read and write)"; `none` where it has none.
 pub fn roots_in_line(manifest: &Manifest, profile: &str) -> String {
-    let roots: Vec<String> = manifest.roots_of(profile).map(|(name, root)| format!("`{name}` ({})", mode(root))).collect();
-    if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
+    list(manifest.roots_of(profile).map(|(name, root)| format!("`{name}` ({})", mode(root))))
 }
 
 /// The roots of a profile as a tool's description names them, e.g. "docs (read only), work"; `none` where it has none.
 pub fn roots_in_short(manifest: &Manifest, profile: &str) -> String {
-    let name = |(name, root): (&String, &Root)| match root.mode {
+    list(manifest.roots_of(profile).map(|(name, root)| match root.mode {
         RootMode::ReadOnly => format!("{name} (read only)"),
         RootMode::ReadWrite => name.clone(),
-    };
-    let roots: Vec<String> = manifest.roots_of(profile).map(name).collect();
-    if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
+    }))
+}
+
+/// The items with commas between; `none` where there is none.
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
 /// A root as a program sees it, with what it may do there, e.g. "`/roots/project` (read only)".
@@ -60,17 +63,14 @@ pub fn mode(root: &Root) -> &'static str {
 
 fn folders(text: &mut String, manifest: &Manifest, profile: &str) {
     text.push_str("\n## Folders\n");
-    let mut any = false;
     for (name, root) in manifest.roots_of(profile) {
-        any = true;
         let _ = writeln!(text, "- `{name}/…`: {}", folder(root));
     }
-    if !any {
+    if manifest.roots_of(profile).next().is_none() {
         text.push_str("- none\n");
     }
-    let denied: Vec<String> = manifest.files.denied.iter().map(|pattern| format!("`{}`", pattern.as_str())).collect();
-    if !denied.is_empty() {
-        let _ = writeln!(text, "- denied in every folder: {}", denied.join(", "));
+    if !manifest.files.denied.is_empty() {
+        let _ = writeln!(text, "- denied in every folder: {}", patterns(&manifest.files.denied));
     }
     let _ = writeln!(
         text,
@@ -90,30 +90,29 @@ fn folder(root: &Root) -> String {
         [all] if all == "`**`" => "everything in it".to_owned(),
         some => format!("only {}", some.join(", ")),
     });
-    let denied: Vec<String> = root.denied.iter().map(|pattern| format!("`{}`", pattern.as_str())).collect();
-    if !denied.is_empty() {
-        words.push(format!("denied: {}", denied.join(", ")));
+    if !root.denied.is_empty() {
+        words.push(format!("denied: {}", patterns(&root.denied)));
     }
     words.join("; ")
+}
+
+fn patterns(denied: &[DenyPattern]) -> String {
+    list(denied.iter().map(|pattern| format!("`{}`", pattern.as_str())))
 }
 
 fn network(text: &mut String, manifest: &Manifest) {
     let rules = &manifest.network;
     text.push_str("\n## Web\n");
-    let mut hosts: Vec<String> = rules.allowed_domains.iter().map(|pattern| format!("`{pattern}`")).collect();
-    if rules.any_public {
-        hosts = vec!["any public host".to_owned()];
-    }
-    // Listed one by one, whatever else is open.
-    hosts.extend(rules.internal.iter().map(|address| format!("`{address}`")));
-    let _ = writeln!(text, "- hosts: {}", if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") });
-    let denied: Vec<String> = rules.denied_domains.iter().map(|pattern| format!("`{pattern}`")).collect();
-    if !denied.is_empty() {
-        let _ = writeln!(text, "- never: {}", denied.join(", "));
+    let domains = |domains: &[DomainPattern]| domains.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>();
+    let open = if rules.any_public { vec!["any public host".to_owned()] } else { domains(&rules.allowed_domains) };
+    // Internal addresses are listed one by one, whatever else is open.
+    let _ = writeln!(text, "- hosts: {}", list(open.into_iter().chain(rules.internal.iter().map(|address| format!("`{address}`")))));
+    if !rules.denied_domains.is_empty() {
+        let _ = writeln!(text, "- never: {}", domains(&rules.denied_domains).join(", "));
     }
     for (name, secret) in &rules.secrets {
-        let hosts: Vec<String> = secret.hosts.iter().map(|pattern| format!("`{pattern}`")).collect();
-        let _ = writeln!(text, "- a header may hold `${{secret:{name}}}` for {}; you never see its value", hosts.join(", "));
+        let hosts = domains(&secret.hosts).join(", ");
+        let _ = writeln!(text, "- a header may hold `${{secret:{name}}}` for {hosts}; you never see its value");
     }
     text.push_str("- private, loopback and metadata addresses are never reached unless listed; every redirect is judged again\n");
     let _ = writeln!(text, "- a response up to {}; GET and HEAD read, every other method sends and asks a person", rules.max_response);
@@ -129,13 +128,9 @@ fn python(text: &mut String, manifest: &Manifest, profile: &str, reaches: bool) 
         _ => rules.allowed_imports.iter().chain(&rules.installed).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
     };
     let _ = writeln!(text, "- imports: {imports}");
-    let roots: Vec<String> = super::python_roots(manifest, profile).into_iter().map(seen_root).collect();
-    let _ = writeln!(
-        text,
-        "- folders it sees: {} and a private `/tmp` of {}",
-        if roots.is_empty() { "none".to_owned() } else { roots.join(", ") },
-        rules.scratch
-    );
+    let roots = super::python_roots(manifest, profile);
+    let seen = list(roots.iter().copied().map(seen_root));
+    let _ = writeln!(text, "- folders it sees: {seen} and a private `/tmp` of {}", rules.scratch);
     if rules.check == Check::Imports && !roots.is_empty() {
         text.push_str("- and modules of these folders, unless a refusal says that `imports` acts as `strict`: `NAME.py`, or a folder `NAME` with `.py` files, ");
         text.push_str("at the top or in `src`; they import what the program may import\n");
