@@ -66,17 +66,10 @@ fn basic(user: &str) -> Option<String> {
 }
 
 fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16)).and_then(|digit| u8::try_from(digit).ok());
-            bytes.push(digit(rest.next())? << 4 | digit(rest.next())?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    // The decoder leaves a `%` without two digits as it stands.
+    let is_escape = |after: &str| after.as_bytes().first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8().ok()?;
+    text.split('%').skip(1).all(is_escape).then(|| decoded.into_owned())
 }
 
 impl fmt::Debug for UpstreamProxy {
