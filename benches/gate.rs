@@ -35,8 +35,10 @@ fn main() {
     let gate = Gate::new(manifest.clone(), Arc::clone(&state)).unwrap();
     let tool = tools::all().iter().find(|tool| tool.spec().name == "read_file").unwrap();
     let call = call();
-    let facts =
-        Facts { paths: vec![PathFact { kind: toolgate::model::Kind::File, names: 1, size: 100, ..PathFact::ABSENT }], ..Facts::default() };
+    let facts = Facts {
+        paths: vec![PathFact { kind: toolgate::model::Kind::File, names: 1, size: 100, ..PathFact::default() }],
+        ..Facts::default()
+    };
 
     let judged = State { channels: Channels { client: true, operator: false }, ..State::default() };
     let whole = measure(|| {

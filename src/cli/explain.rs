@@ -110,7 +110,7 @@ fn see(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened)
         };
         let absent = || {
             let Ok(spelling) = target.path.spelled(name::may_be_new, |_, _| Ok::<_, Infallible>(Found::Nothing));
-            PathFact { spelling, ..PathFact::ABSENT }
+            PathFact { spelling, ..PathFact::default() }
         };
         paths.push(seen.map_err(|failure| failure.0)?.map_or_else(absent, |opened| opened.fact));
     }

@@ -87,7 +87,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
         let protected = guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount);
         let missing_folders = if access.makes_folders() && held.folder.is_none() { missing_folders(root, &path) } else { 0 };
         let obeyed_as = if access.writes() { obeyed_as(root, &path) } else { None };
-        return Ok(opened(PathFact { spelling, link, missing_folders, obeyed_as, protected, ..PathFact::ABSENT }, Some(held)));
+        return Ok(opened(PathFact { spelling, link, missing_folders, obeyed_as, protected, ..PathFact::default() }, Some(held)));
     };
     let mut fact = PathFact {
         link,

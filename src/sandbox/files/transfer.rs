@@ -122,7 +122,7 @@ impl<'a> Copy<'a> {
                 fchmod(open_folder(step(&folder, name)?)?, folder_mode(&source)?)?;
             }
             Kind::File => {
-                let destination = Destination { folder: &folder, name, judged: &PathFact::ABSENT, mode: USUAL, durable: false };
+                let destination = Destination { folder: &folder, name, judged: &PathFact::default(), mode: USUAL, durable: false };
                 let file = open_file(&source)?;
                 put(destination, |copy| copy_file(&file, &seen, copy, stop))?;
             }

@@ -86,6 +86,11 @@ pub struct Approvals {
 }
 
 impl Approvals {
+    /// Whether two different operators must agree to the calls of a tool.
+    pub fn needs_two(&self, tool: &str) -> bool {
+        self.two_persons.iter().any(|name| name == tool)
+    }
+
     /// The mode that is written for each level.
     pub const fn modes(&self) -> [Mode; 5] {
         [self.level_0, self.level_1, self.level_2, self.level_3, self.level_4]

@@ -4,7 +4,7 @@
 //! A pattern is run as a set of positions over the segments of a path, so that one pass tells whether it matches, whether it matches a
 //! folder on the way, and whether something below could match. Glob crates answer the first question alone.
 
-use super::segment::Segment;
+use super::segment::{Segment, Token, wild};
 use super::text::fold_segments;
 use crate::model::{RelPath, name};
 
@@ -215,23 +215,8 @@ impl NamePattern {
 
     /// Whether the name matches.
     pub fn matches(&self, name: &str) -> bool {
-        let mut parts = self.0.split('*');
-        let first = parts.next().unwrap_or_default();
-        let Some(mut rest) = name.strip_prefix(first) else { return false };
-        let mut parts = parts.peekable();
-        if parts.peek().is_none() {
-            return rest.is_empty();
-        }
-        while let Some(part) = parts.next() {
-            if parts.peek().is_none() {
-                return rest.ends_with(part);
-            }
-            match rest.split_once(part) {
-                Some((_, after)) => rest = after,
-                None => return false,
-            }
-        }
-        true
+        let tokens: Vec<Token> = self.0.chars().map(|c| if c == '*' { Token::Star } else { Token::Char(c) }).collect();
+        wild(&tokens, name)
     }
 
     /// As it was written.

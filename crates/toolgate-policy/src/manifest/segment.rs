@@ -100,7 +100,7 @@ impl Segment {
 }
 
 /// Goes along both; at a dead end the last `*` takes one character more. Time is at most tokens × characters.
-fn wild(tokens: &[Token], name: &str) -> bool {
+pub(super) fn wild(tokens: &[Token], name: &str) -> bool {
     let (mut pattern, mut rest) = (tokens, name);
     let mut retry: Option<(&[Token], &str)> = None;
     loop {

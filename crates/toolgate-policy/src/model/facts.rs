@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use super::RelPath;
 
 /// What a path leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// Nothing is there.
+    #[default]
     Absent,
     /// A regular file.
     File,
@@ -85,8 +86,8 @@ pub struct Entry {
     pub protected: bool,
 }
 
-/// What was seen at one path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What was seen at one path; by default that nothing is there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathFact {
     /// What is there.
     pub kind: Kind,
@@ -114,21 +115,6 @@ pub struct PathFact {
 }
 
 impl PathFact {
-    /// Nothing is there.
-    pub const ABSENT: PathFact = PathFact {
-        kind: Kind::Absent,
-        spelling: Spelling::AsWritten,
-        link: Link::None,
-        missing_folders: 0,
-        obeyed_as: None,
-        size: 0,
-        names: 0,
-        identity: None,
-        protected: false,
-        below: Vec::new(),
-        cut: false,
-    };
-
     /// Where the path is in the entries' own spelling, once links were followed.
     pub const fn resolved<'p>(&'p self, written: &'p RelPath) -> &'p RelPath {
         match &self.link {
@@ -139,7 +125,7 @@ impl PathFact {
 
     /// A plain fact of this kind.
     pub fn of(kind: Kind) -> Self {
-        Self { kind, names: u64::from(kind != Kind::Absent), ..Self::ABSENT }
+        Self { kind, names: u64::from(kind != Kind::Absent), ..Self::default() }
     }
 }
 

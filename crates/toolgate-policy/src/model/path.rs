@@ -102,10 +102,7 @@ fn within(text: &str) -> Option<String> {
 
 impl fmt::Display for CallPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.absolute {
-            f.write_str("/")?;
-        }
-        f.write_str(&self.segments.join("/"))
+        write!(f, "{}{}", if self.absolute { "/" } else { "" }, self.segments.join("/"))
     }
 }
 

@@ -17,7 +17,8 @@ pub fn mode(capability: &Capability, level: Level) -> Mode {
         Mode::First if !lasts(level) => Mode::Every,
         mode => mode,
     };
-    let operator = needs_two(capability) || (level == Level::System && matches!(mode, Mode::First | Mode::Every));
+    let operator = capability.manifest.approvals.needs_two(capability.spec.name)
+        || (level == Level::System && matches!(mode, Mode::First | Mode::Every));
     if operator { mode.max(Mode::Operator) } else { mode }
 }
 
@@ -40,10 +41,6 @@ pub fn is_caller(operator: &str, principal: &str) -> bool {
         }
     }
     own.into_iter().any(|own| fold(own.trim()) == name)
-}
-
-fn needs_two(capability: &Capability) -> bool {
-    capability.manifest.approvals.two_persons.iter().any(|name| name == capability.spec.name)
 }
 
 /// How long a yes for this tool lasts.
@@ -91,7 +88,7 @@ pub(super) fn decide(capability: &Capability, action: &Action, level: Level, wha
         .find(|lower| capability.manifest.approvals.modes().get(usize::from(u8::from(**lower))) == Some(&mode));
     let rule = match by {
         Some(lower) => format!("approvals.level_{}", u8::from(*lower)),
-        None if needs_two(capability) => "approvals.two_persons".to_owned(),
+        None if capability.manifest.approvals.needs_two(capability.spec.name) => "approvals.two_persons".to_owned(),
         None => format!("approvals.level_{}", u8::from(level)),
     };
     let said = |decision, code, message: String, hint: Option<&str>| Verdict {
@@ -208,7 +205,7 @@ fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answ
 
 /// An operator counts once, and never for a call of their own.
 fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String> {
-    let needed = if needs_two(capability) { 2 } else { 1 };
+    let needed = if capability.manifest.approvals.needs_two(capability.spec.name) { 2 } else { 1 };
     let caller = &capability.caller.principal;
     let others = answer.approvers.iter().filter(|name| !is_caller(name, caller));
     let mut approvers: Vec<String> = others.map(|name| fold(name.trim())).filter(|name| !name.is_empty()).collect();

@@ -100,12 +100,7 @@ fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
             Err(format!("one of {}", shown.join(", ")))
         }
         ArgumentRule::Bounded(ArgumentBounds { min, max, min_length: None, max_length: None }) => {
-            let wanted = || match (min, max) {
-                (Some(min), Some(max)) => format!("a number from {min} to {max}"),
-                (Some(min), None) => format!("a number from {min}"),
-                (None, Some(max)) => format!("a number up to {max}"),
-                (None, None) => "a number".to_owned(),
-            };
+            let wanted = || format!("a number{}", within(min.as_ref(), max.as_ref()));
             let Value::Number(number) = value else { return Err(wanted()) };
             // Whole bounds ask for whole numbers: 5.0 is read as 5 by one parser and refused by another.
             let whole = [min, max].into_iter().flatten().all(|bound| !bound.is_f64());
@@ -114,18 +109,23 @@ fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
             if (whole && number.is_f64()) || low || high { Err(wanted()) } else { Ok(()) }
         }
         ArgumentRule::Bounded(ArgumentBounds { min_length: min, max_length: max, .. }) => {
-            let wanted = || match (min, max) {
-                (Some(min), Some(max)) => format!("a text of {min} to {max} bytes"),
-                (Some(min), None) => format!("a text of at least {min} bytes"),
-                (None, Some(max)) => format!("a text of at most {max} bytes"),
-                (None, None) => "a text".to_owned(),
-            };
+            let wanted = || format!("a text with a length{} in bytes", within(min.as_ref(), max.as_ref()));
             let Value::String(text) = value else { return Err(wanted()) };
             let length = text.len() as u64;
             let short = min.is_some_and(|min| length < min);
             let long = max.is_some_and(|max| length > max);
             if short || long { Err(wanted()) } else { Ok(()) }
         }
+    }
+}
+
+/// Bounds in words, e.g. ` from 1 to 5`.
+fn within<T: std::fmt::Display>(min: Option<T>, max: Option<T>) -> String {
+    match (min, max) {
+        (Some(min), Some(max)) => format!(" from {min} to {max}"),
+        (Some(min), None) => format!(" from {min}"),
+        (None, Some(max)) => format!(" up to {max}"),
+        (None, None) => String::new(),
     }
 }
 

@@ -227,14 +227,13 @@ pub(super) fn judge_tool(name: &str, profile: &Profile, tool: &str) -> Result<()
 
 /// Line 5, for a tool that does what older tools do. A manifest that was written before this tool restricts what it does by the names of those.
 fn judge_alike(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSpec) -> Result<(), Refusal> {
-    let two_persons = |tool: &str| manifest.approvals.two_persons.iter().any(|named| named == tool);
     let has_rules = |tool: &str| manifest.tools.contains_key(tool);
     for other in spec.alike {
         let (code, rule) = if let Some(index) = profile.denied_tools.iter().position(|pattern| pattern.matches(other)) {
             (Code::ToolDenied, format!("profiles.{name}.denied_tools[{index}]"))
         } else if has_rules(other) && !has_rules(spec.name) {
             (Code::ToolNotAllowed, format!("tools.{other}"))
-        } else if two_persons(other) && !two_persons(spec.name) {
+        } else if manifest.approvals.needs_two(other) && !manifest.approvals.needs_two(spec.name) {
             (Code::ToolNotAllowed, "approvals.two_persons".to_owned())
         } else {
             continue;

@@ -52,7 +52,7 @@ fn closed(capability: &Capability) -> Option<(String, String)> {
     if let Err(refusal) = manifest.profiles.get(profile).map_or(Ok(()), |rules| judge_tool(profile, rules, MAKER)) {
         return Some((refusal.message, refusal.rule.unwrap_or_default()));
     }
-    if manifest.approvals.two_persons.iter().any(|name| name == MAKER) {
+    if manifest.approvals.needs_two(MAKER) {
         return Some((format!("two persons must agree to `{MAKER}`"), "approvals.two_persons".to_owned()));
     }
     let rules = manifest.tools.get(MAKER)?;

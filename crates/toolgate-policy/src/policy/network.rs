@@ -82,9 +82,7 @@ impl NetworkRules {
 
 /// One entry of a list of domains: a name, or `*.` and a name of at least two labels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DomainPattern {
-    kind: PatternKind,
-}
+pub struct DomainPattern(PatternKind);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum PatternKind {
@@ -100,7 +98,7 @@ impl DomainPattern {
     /// A sentence for the manifest's list of faults.
     pub fn parse(text: &str) -> Result<Self, String> {
         let pattern = Self::parse_denied(text)?;
-        match pattern.kind {
+        match pattern.0 {
             PatternKind::Address(_) => Err(format!(
                 "`{text}` is an address, not a domain; open one private address with `internal`, public ones with `any_public = true`"
             )),
@@ -135,12 +133,12 @@ impl DomainPattern {
             (Host::Name(name), true) => PatternKind::Below(name.to_owned()),
             (Host::Name(name), false) => PatternKind::Name(name.to_owned()),
         };
-        Ok(Self { kind })
+        Ok(Self(kind))
     }
 
     /// Exactly this host, or for `*.` a subdomain.
     fn allows(&self, host: Host<'_>) -> bool {
-        match (&self.kind, host) {
+        match (&self.0, host) {
             (PatternKind::Name(name), Host::Name(host)) => name == host,
             (PatternKind::Below(name), Host::Name(host)) => is_below(host, name),
             _ => false,
@@ -149,7 +147,7 @@ impl DomainPattern {
 
     /// Exactly this host, an address too, or for `*.` a subdomain.
     pub(super) fn is_for(&self, host: Host<'_>) -> bool {
-        match (&self.kind, host) {
+        match (&self.0, host) {
             (PatternKind::Address(listed), Host::Address(address)) => *listed == address,
             _ => self.allows(host),
         }
@@ -157,7 +155,7 @@ impl DomainPattern {
 
     /// This host or anything below it.
     fn denies(&self, host: Host<'_>) -> bool {
-        match (&self.kind, host) {
+        match (&self.0, host) {
             (PatternKind::Name(name), Host::Name(host)) => name == host || is_below(host, name),
             (PatternKind::Address(address), Host::Address(host)) => *address == host,
             _ => self.allows(host),
@@ -167,7 +165,7 @@ impl DomainPattern {
 
 impl std::fmt::Display for DomainPattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
+        match &self.0 {
             PatternKind::Name(name) => f.write_str(name),
             PatternKind::Below(name) => write!(f, "*.{name}"),
             PatternKind::Address(address) => write!(f, "{address}"),

@@ -24,11 +24,6 @@ word_enum! {
 }
 
 impl Scope {
-    /// Whether it covers more files than the one that is shown.
-    pub const fn is_wide(self) -> bool {
-        matches!(self, Self::SessionFolder | Self::SessionRoot)
-    }
-
     /// What a grant of this scope names, given for a file: the file itself, its folder or its root.
     pub fn names(self, target: &Target) -> String {
         match self {
