@@ -107,6 +107,11 @@ impl Manifest {
         }
     }
 
+    /// Whether this is a root that stays when the session ends.
+    pub fn stays(&self, root: &str) -> bool {
+        self.roots.get(root).is_some_and(|root| !root.is_session())
+    }
+
     /// The roots that a profile has, sorted by name; none where there is no such profile.
     pub fn roots_of(&self, profile: &str) -> impl Iterator<Item = (&String, &Root)> {
         let rules = self.profiles.get(profile);

@@ -166,14 +166,8 @@ fn is_name(text: &str) -> bool {
 
 /// The one spelling of a name (PEP 503).
 fn plain_name(name: &str) -> String {
-    let mut plain = String::new();
-    for c in name.chars().map(|c| c.to_ascii_lowercase()) {
-        let c = if matches!(c, '.' | '_') { '-' } else { c };
-        if c != '-' || !plain.ends_with('-') {
-            plain.push(c);
-        }
-    }
-    plain
+    let parts: Vec<&str> = name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
+    parts.join("-").to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -28,14 +28,13 @@ impl Manifest {
     /// # Errors
     /// There is no such root, it is a session's, or the path is not absolute.
     pub fn place_root(&mut self, name: &str, path: &str) -> Result<(), Box<Fault>> {
-        let at = format!("roots.{name}.path");
-        let known: Vec<String> = self.roots.keys().cloned().collect();
+        let fault = |what: String, nearest| Err(Box::new(self.spans.fault(&format!("roots.{name}.path"), what, nearest)));
+        let nearest = crate::model::nearest(name, self.roots.keys().map(String::as_str));
         let Some(root) = self.roots.get_mut(name) else {
-            let nearest = crate::model::nearest(name, known.iter().map(String::as_str));
-            return Err(Box::new(self.spans.fault(&at, format!("`{name}` is no root of the manifest"), nearest)));
+            return fault(format!("`{name}` is no root of the manifest"), nearest);
         };
         if root.is_session() {
-            return Err(Box::new(self.spans.fault(&at, format!("`{name}` is a scratch folder per session and has no other place"), None)));
+            return fault(format!("`{name}` is a scratch folder per session and has no other place"), None);
         }
         match segments_of(path) {
             Some(segments) if path.starts_with('/') && !segments.is_empty() => {
@@ -43,7 +42,7 @@ impl Manifest {
                 root.paths = vec![segments];
                 Ok(())
             }
-            _ => Err(Box::new(self.spans.fault(&at, "the place of a root is an absolute path", None))),
+            _ => fault("the place of a root is an absolute path".to_owned(), None),
         }
     }
 
@@ -83,25 +82,19 @@ impl Manifest {
 
 /// The segments of an absolute path, `.` and empty ones left out; none when it climbs.
 pub(super) fn segments_of(path: &str) -> Option<Vec<String>> {
-    let mut segments = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => return None,
-            name => segments.push(name.to_owned()),
-        }
-    }
-    Some(segments)
+    names(path).map(|name| (name != "..").then(|| name.to_owned())).collect()
+}
+
+/// What stands between the slashes, less `.` and nothing.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !matches!(*name, "" | "."))
 }
 
 fn join(base: &str, path: &str) -> Option<Vec<String>> {
     let mut segments = segments_of(base)?;
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                segments.pop()?;
-            }
+    for name in names(path) {
+        match name {
+            ".." => drop(segments.pop()?),
             name => segments.push(name.to_owned()),
         }
     }

@@ -44,7 +44,7 @@ impl Bytes {
     /// # Errors
     /// A sentence for the manifest's list of faults.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const FACTORS: [(&str, u64); 8] = [
+        let units = [
             ("", 1),
             ("B", 1),
             ("KiB", 1 << 10),
@@ -59,7 +59,7 @@ impl Bytes {
                 "`{text}` is no amount of data; write a whole number and a unit, e.g. `64 KiB`, `1 MiB`, `2 GiB`, or bytes alone: `4096`"
             )
         };
-        amount(text, &FACTORS).map(Self).ok_or_else(fault)
+        amount(text, &units).map(Self).ok_or_else(fault)
     }
 }
 

@@ -83,8 +83,7 @@ fn level_of_program(capability: &Capability) -> Level {
     if python_network(manifest, &capability.profile) {
         return Level::Destroy;
     }
-    let persistent = |name: &str| manifest.roots.get(name).is_some_and(|root| !root.is_session());
-    let writes = python_roots(manifest, &capability.profile).iter().any(|(name, writable)| *writable && persistent(name));
+    let writes = python_roots(manifest, &capability.profile).iter().any(|(name, writable)| *writable && manifest.stays(name));
     match (writes, programs_reach(capability).is_empty()) {
         (true, false) => Level::Destroy,
         (true, true) => Level::Change,

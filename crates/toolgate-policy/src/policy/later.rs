@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::capability::{Capability, python_roots};
 use super::screen::Screened;
-use crate::manifest::{FoldedPath, LaterPattern, Manifest, RootMode};
+use crate::manifest::{FoldedPath, LaterPattern, Manifest};
 use crate::model::{Access, Action, Entry, Facts, RelPath, Target};
 
 /// One file or folder that a call changes and that another program runs or obeys later.
@@ -27,8 +27,7 @@ impl Later {
 
 /// The pattern by which an entry of a root runs later. What is in a session's scratch is wiped with it and runs for no other program.
 pub fn pattern_of<'m>(manifest: &'m Manifest, root: &str, path: &RelPath) -> Option<&'m LaterPattern> {
-    let lasting = manifest.roots.get(root).is_some_and(|root| !root.is_session());
-    if !lasting || manifest.files.runs_later.is_empty() {
+    if !manifest.stays(root) || manifest.files.runs_later.is_empty() {
         return None;
     }
     let folded = FoldedPath::of(path);
@@ -122,7 +121,6 @@ pub fn programs_reach(capability: &Capability) -> Vec<String> {
     if manifest.files.runs_later.is_empty() || !manifest.files.names_runs_later {
         return Vec::new();
     }
-    let stays = |name: &str| manifest.roots.get(name).is_some_and(|root| !root.is_session() && root.mode == RootMode::ReadWrite);
     let roots = python_roots(manifest, &capability.profile).into_iter();
-    roots.filter(|(name, writable)| *writable && stays(name)).map(|(name, _)| name.to_owned()).collect()
+    roots.filter(|(name, writable)| *writable && manifest.stays(name)).map(|(name, _)| name.to_owned()).collect()
 }

@@ -13,6 +13,7 @@ use smart_default::SmartDefault;
 use super::address::{is_public, special_range};
 use super::proxy::UpstreamProxy;
 use super::secret::HeaderSecret;
+use super::words::first_five;
 use crate::manifest::entries;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
@@ -293,9 +294,7 @@ fn allowed_hint(rules: &NetworkRules) -> String {
     if rules.allowed_domains.is_empty() {
         return "no host is allowed; work without the network".to_owned();
     }
-    let listed: Vec<String> = rules.allowed_domains.iter().take(5).map(|pattern| format!("`{pattern}`")).collect();
-    let more = if rules.allowed_domains.len() > listed.len() { " and others" } else { "" };
-    format!("allowed are {}{more}", listed.join(", "))
+    format!("allowed are {}", first_five(rules.allowed_domains.iter().map(|pattern| format!("`{pattern}`"))))
 }
 
 fn is_below(host: &str, name: &str) -> bool {

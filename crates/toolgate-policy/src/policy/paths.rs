@@ -1,5 +1,6 @@
 //! Which root a path is in, and what its text alone decides. A path that is refused here is never opened.
 
+use super::words::first_five;
 use crate::manifest::{AllowPattern, FoldedPath, Manifest, Root, RootMode};
 use crate::model::{Access, CallPath, Code, Refusal, RelPath, Target, Touch, nearest};
 
@@ -169,9 +170,7 @@ fn allowed_hint(root: &str, allowed: &[AllowPattern]) -> String {
     if allowed.is_empty() {
         return "nothing is open in this folder; use another one".to_owned();
     }
-    let shown: Vec<String> = allowed.iter().take(5).map(|pattern| format!("`{root}/{}`", pattern.as_str())).collect();
-    let more = if allowed.len() > shown.len() { " and others" } else { "" };
-    format!("open are {}{more}", shown.join(", "))
+    format!("open are {}", first_five(allowed.iter().map(|pattern| format!("`{root}/{}`", pattern.as_str()))))
 }
 
 #[cfg(test)]

@@ -48,6 +48,12 @@ fn list(items: impl Iterator<Item = String>) -> String {
     if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
+/// The first five of a list, and whether there are more.
+pub(super) fn first_five(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = if items.len() > 5 { " and others" } else { "" };
+    format!("{}{more}", list(items.take(5)))
+}
+
 /// A root as a program sees it, with what it may do there, e.g. "`/roots/project` (read only)".
 pub fn seen_root((name, writes): (&str, bool)) -> String {
     format!("`/roots/{name}` ({})", if writes { "read and write" } else { "read only" })
