@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate::manifest::{Filters, Treatment};
 use toolgate::filter::{Scope, clean, escape_line, scan};
+use toolgate::manifest::{Filters, Treatment};
 
 fuzz_target!(|text: &str| {
     for finding in scan(text) {
