@@ -11,4 +11,5 @@ mod judge_later;
 mod manifest;
 mod policy;
 mod policy_properties;
+mod programs;
 mod web;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use toolgate::sandbox::programs::Limit;
 
 use super::{behind, row, with};
-use crate::backends::harness::Expect::{Dies, Has, Hits, Out, Raises};
-use crate::backends::harness::{Row, Wall};
+use crate::programs::backends::harness::Expect::{Dies, Has, Hits, Out, Raises};
+use crate::programs::backends::harness::{Row, Wall};
 
 pub(super) fn limits() -> Vec<Row> {
     let rows = vec![

@@ -4,8 +4,8 @@ use nix::libc as c;
 use toolgate::sandbox::programs::Limit;
 
 use super::{TRY, row, syscall, with};
-use crate::backends::harness::Expect::{Hits, Out};
-use crate::backends::harness::Row;
+use crate::programs::backends::harness::Expect::{Hits, Out};
+use crate::programs::backends::harness::Row;
 
 pub(super) fn shared() -> Vec<Row> {
     let t = |code: &str| format!("{TRY}{code}");

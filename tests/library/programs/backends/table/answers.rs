@@ -1,8 +1,8 @@
 //! Attacks on the answer.
 
 use super::{behind, row};
-use crate::backends::harness::Expect::{Out, Raises};
-use crate::backends::harness::{Row, Wall};
+use crate::programs::backends::harness::Expect::{Out, Raises};
+use crate::programs::backends::harness::{Row, Wall};
 
 pub(super) fn answers() -> Vec<Row> {
     vec![

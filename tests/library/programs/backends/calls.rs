@@ -186,7 +186,7 @@ fn when_the_server_is_killed_every_process_of_its_programs_dies() {
         let mark = tempfile::tempdir().unwrap();
         std::fs::set_permissions(mark.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
         let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
+            .args(["--exact", "programs::backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
             .env(VICTIM, backend)
             .env("TMPDIR", mark.path())
             .stdout(std::process::Stdio::null())

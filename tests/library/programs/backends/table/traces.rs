@@ -3,8 +3,8 @@
 use nix::libc as c;
 
 use super::{TRY, row, syscall};
-use crate::backends::harness::Expect::{Has, Out, Raises};
-use crate::backends::harness::Row;
+use crate::programs::backends::harness::Expect::{Has, Out, Raises};
+use crate::programs::backends::harness::Row;
 
 pub(super) fn traces() -> Vec<Row> {
     let t = |code: &str| format!("{TRY}{code}");

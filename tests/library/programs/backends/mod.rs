@@ -43,7 +43,7 @@ fn every_attack_fails_and_its_ordinary_counterpart_works() {
 #[test]
 fn an_ordinary_user_has_the_same_walls() {
     if rustix::process::geteuid().is_root() {
-        harness::again(true, &["backends::", "--skip", "an_ordinary_user_has_the_same_walls"], &[]);
+        harness::again(true, &["programs::backends::", "--skip", "an_ordinary_user_has_the_same_walls"], &[]);
     }
 }
 

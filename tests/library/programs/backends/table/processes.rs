@@ -6,8 +6,8 @@ use std::time::Duration;
 use nix::libc as c;
 
 use super::{TRY, behind, row, with};
-use crate::backends::harness::Expect::{Dies, Out};
-use crate::backends::harness::{Row, Wall};
+use crate::programs::backends::harness::Expect::{Dies, Out};
+use crate::programs::backends::harness::{Row, Wall};
 
 pub(super) fn processes() -> Vec<Row> {
     let t = |code: &str| format!("{TRY}{code}");

@@ -2,8 +2,8 @@
 #![expect(clippy::too_many_lines, reason = "one row after the other")]
 
 use super::{TRY, behind, row};
-use crate::backends::harness::Expect::{Has, Out};
-use crate::backends::harness::{Row, Wall};
+use crate::programs::backends::harness::Expect::{Has, Out};
+use crate::programs::backends::harness::{Row, Wall};
 
 pub(super) fn contents() -> Vec<Row> {
     let t = |code: &str| format!("{TRY}{code}");

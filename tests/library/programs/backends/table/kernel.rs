@@ -3,8 +3,8 @@
 use nix::libc as c;
 
 use super::{row, syscall};
-use crate::backends::harness::Expect::{Dies, Out};
-use crate::backends::harness::Row;
+use crate::programs::backends::harness::Expect::{Dies, Out};
+use crate::programs::backends::harness::Row;
 
 pub(super) fn kernel() -> Vec<Row> {
     let fine = "print(sum(range(10)))";

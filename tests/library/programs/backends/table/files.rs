@@ -2,8 +2,8 @@
 #![expect(clippy::too_many_lines, reason = "a table is as long as it has rows")]
 
 use super::{TRY, behind, row};
-use crate::backends::harness::Expect::{Has, Out};
-use crate::backends::harness::{Row, Wall};
+use crate::programs::backends::harness::Expect::{Has, Out};
+use crate::programs::backends::harness::{Row, Wall};
 
 pub(super) fn files() -> Vec<Row> {
     let t = |code: &str| format!("{TRY}{code}");

@@ -1,8 +1,8 @@
 //! Attacks on the network.
 
 use super::{TRY, behind, row};
-use crate::backends::harness::Expect::{Has, Out};
-use crate::backends::harness::{Row, Wall};
+use crate::programs::backends::harness::Expect::{Has, Out};
+use crate::programs::backends::harness::{Row, Wall};
 
 pub(super) fn network() -> Vec<Row> {
     let socket = |what: &str| format!("{TRY}import socket\nprint(attempt(lambda: socket.socket({what})))");
