@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, JsonRpcResponse, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::{mpsc, watch};
@@ -138,7 +138,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.calls.give(&message);
         // Before the first await: messages go out in the order in which they are sent.
-        std::future::ready(serde_json::to_vec(&message).map_err(io::Error::from).and_then(|line| self.put(line)))
+        std::future::ready(line_of(&message).and_then(|line| self.put(line)))
     }
 
     /// The next message. Cancel-safe: what was read stays in `self`.
@@ -182,6 +182,20 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
         }
         Ok(())
     }
+}
+
+/// A message as JSON, in a buffer that is made large enough at once.
+fn line_of(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let texts = match message {
+        JsonRpcMessage::Response(JsonRpcResponse { result: ServerResult::CallToolResult(result), .. }) => {
+            result.content.iter().filter_map(|block| block.as_text()).map(|block| block.text.len()).sum()
+        }
+        _ => 0,
+    };
+    // Most texts have few characters that are escaped.
+    let mut line = Vec::with_capacity(1024 + texts + texts / 16);
+    serde_json::to_writer(&mut line, message)?;
+    Ok(line)
 }
 
 /// A line, or the beginning of one that is too long.

@@ -81,7 +81,7 @@ impl Tool for ReadFile {
             // What was read by then is still answered within the time of the call.
             let left = terms.timeout.saturating_sub(began.elapsed());
             let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
-            let reading = heavy(article.text.len() as u64 > LARGE, || reading.with_text(&article.text, &action, &terms))?;
+            let reading = heavy(article.text.len() as u64 > LARGE, || reading.with_text(article.text, &action, &terms))?;
             let mut output = answer(reading, &action);
             if article.truncated {
                 let missing = "[parts of the file could not be read, or not in time; their text is missing]";

@@ -118,13 +118,13 @@ impl Roots {
             return Ok(Reading { content: Content::Image { data: bytes, mime_type }, ..reading });
         }
         if is_text && let Some((text, form)) = text_of(opened.path(), &bytes) {
-            return Reading { form, ..reading }.with_text(&text, action, terms);
+            return Reading { form, ..reading }.with_text(text, action, terms);
         }
         if is_text && is_binary(&bytes) {
             return Err(no_text(target, &bytes));
         }
         let secrets = if hides && is_text { self.known.secrets(&bytes) } else { Vec::new() };
-        reading.of_content(&bytes, &secrets, action, terms)
+        reading.of_content(bytes, &secrets, action, terms)
     }
 
     /// Reads some lines of a large file, masked by what stands within [`REACH`] of them.
@@ -181,19 +181,23 @@ impl Reading {
     ///
     /// # Errors
     /// `argument_invalid` (an offset or a column past the end).
-    pub fn with_text(mut self, text: &str, action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
+    pub fn with_text(mut self, text: String, action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
         self.lines = Some(count_lines(text.as_bytes()));
         let hides = terms.manifest.filters.hides_secrets();
         self.masked = hides.then(Vec::new);
         let secrets = if hides { secrets_in(text.as_bytes()) } else { Vec::new() };
-        self.of_content(text.as_bytes(), &secrets, action, terms)
+        self.of_content(text.into_bytes(), &secrets, action, terms)
     }
 
     /// Shows of a whole content what the action asks for.
-    fn of_content(mut self, content: &[u8], secrets: &[Secret], action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
-        let mut cutter = Cutter::new(&self.target, action, terms);
-        cutter.feed(content)?;
-        let window = cutter.end()?;
+    fn of_content(mut self, content: Vec<u8>, secrets: &[Secret], action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
+        let window = if is_partial(action) {
+            let mut cutter = Cutter::new(&self.target, action, terms);
+            cutter.feed(&content)?;
+            cutter.end()?
+        } else {
+            Window { bytes: content, start: 1, ..Window::default() }
+        };
         if !secrets.is_empty() {
             // The digest of a content that is known but for a short secret would tell the secret.
             self.sha256 = None;
