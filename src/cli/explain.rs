@@ -4,7 +4,6 @@
 #![expect(clippy::disallowed_methods, reason = "a name is resolved as a call would, without calling")]
 
 use std::convert::Infallible;
-use std::fmt::{self, Write};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ use crate::tool::Tool;
 use crate::tools;
 
 /// One line of the decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Step {
     /// The line of the contract's decision, 1 to 15.
     pub line: u8,
@@ -42,12 +41,10 @@ pub struct Step {
 }
 
 /// Why a call is judged as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Explanation {
     /// The verdict.
     pub verdict: Verdict,
-    /// Where the deciding rule stands.
-    pub place: Option<Location>,
     /// Every step, in order; the last one decided.
     pub steps: Vec<Step>,
     /// The pattern that came nearest, and why it does not match.
@@ -79,11 +76,10 @@ pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Resul
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
     let roots = Roots::open(&places, &super::guarded::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
+    let lacking = if tool == "run_python" { lacking_wall(&found)? } else { None };
     let mut text = String::new();
-    if tool == "run_python"
-        && let Some(wall) = lacking_wall(&found)?
-    {
-        let _ = writeln!(text, "# `check = \"imports\"` acts as `strict` on this machine: {wall}");
+    if let Some(wall) = lacking {
+        text = format!("# `check = \"imports\"` acts as `strict` on this machine: {wall}\n");
         found.manifest.python.check = Check::Strict;
     }
     let call = Call { caller: super::python::operator(profile), tool, arguments, malformed: None };
@@ -150,28 +146,27 @@ pub fn explain(
     look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
 ) -> Explanation {
     let decided = decide(tools, manifest, call, state, look);
-    let steps = steps(manifest, call, state, &decided);
+    let is_denied = |decided: &Decided| decided.verdict.decision == Decision::Deny;
     let mut explanation = Explanation {
-        place: decided.verdict.rule.as_deref().and_then(|rule| manifest.spans.locate(rule)),
-        steps,
+        steps: steps(manifest, call, state, &decided),
         nearest: nearest::failed(manifest, &decided),
         changes: Vec::new(),
         then: None,
-        filters: (decided.verdict.decision != Decision::Deny).then(|| filters(manifest, call, &decided)),
+        filters: (!is_denied(&decided)).then(|| filters(manifest, call, &decided)),
         verdict: decided.verdict.clone(),
     };
-    if decided.verdict.decision != Decision::Deny {
+    if !is_denied(&decided) {
         return explanation;
     }
     let (mut changed, mut decided) = (Arc::clone(manifest), decided);
-    while decided.verdict.decision == Decision::Deny && explanation.changes.len() < MOST_CHANGES {
-        let profile = call.caller.profile.as_deref().unwrap_or_default();
+    let profile = call.caller.profile.as_deref().unwrap_or_default();
+    while is_denied(&decided) && explanation.changes.len() < MOST_CHANGES {
         let Some(change) = lift(Arc::make_mut(&mut changed), profile, call.tool, &decided) else { break };
         explanation.changes.push(change);
         decided = decide(tools, &changed, call, state, look);
     }
-    if decided.verdict.decision == Decision::Deny {
-        // Half a way is no way: what stops it at last is told instead.
+    if is_denied(&decided) {
+        // Changes that do not suffice are not shown.
         explanation.changes.clear();
     } else {
         explanation.then = Some(decided.verdict);
@@ -182,34 +177,27 @@ pub fn explain(
 fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Decided) -> Vec<Step> {
     let verdict = &decided.verdict;
     let last = verdict.code.line();
+    let place = |rule: &str| manifest.spans.locate(rule);
     let mut steps = Vec::new();
-    let mut pass = |line: u8, rule: Option<String>, what: String| {
+    // A step without a rule has an empty one.
+    let mut pass = |line: u8, rule: &str, what: String| {
         if line < last {
-            let place = rule.as_deref().and_then(|rule| manifest.spans.locate(rule));
-            steps.push(Step { line, passed: true, what, rule, place });
+            let rule = Some(rule).filter(|rule| !rule.is_empty());
+            steps.push(Step { line, passed: true, what, rule: rule.map(str::to_owned), place: rule.and_then(place) });
         }
     };
     let profile = call.caller.profile.as_deref().unwrap_or("none");
-    pass(1, None, "the manifest is valid, the emergency stop is off, the log can be written".to_owned());
-    pass(
-        2,
-        Some(format!("profiles.{profile}")),
-        format!("`{}` has the profile `{profile}`; its session is not suspended", call.caller.principal),
-    );
-    pass(3, None, format!("`{}` is a tool", call.tool));
-    pass(4, None, format!("{} earlier call(s) count; within every limit and budget", state.calls_at.len()));
-    pass(5, Some(format!("profiles.{profile}.allowed_tools")), format!("`{}` is allowed and not denied", call.tool));
+    let of_profile = |key: &str| format!("profiles.{profile}{key}");
+    pass(1, "", "the manifest is valid, the emergency stop is off, the log can be written".to_owned());
+    let caller = format!("`{}` has the profile `{profile}`; its session is not suspended", call.caller.principal);
+    pass(2, &of_profile(""), caller);
+    pass(3, "", format!("`{}` is a tool", call.tool));
+    pass(4, "", format!("{} earlier call(s) count; within every limit and budget", state.calls_at.len()));
+    pass(5, &of_profile(".allowed_tools"), format!("`{}` is allowed and not denied", call.tool));
     if let Some(capability) = &decided.capability {
-        let flags = capability.spec.flags;
-        pass(6, Some(format!("profiles.{profile}.permissions")), format!("it needs {flags}; the profile holds it"));
-        let listed = manifest.tools.contains_key(call.tool).then(|| format!("tools.{}", call.tool));
-        let carried: Vec<String> = crate::filter::scan_arguments(&call.arguments, &manifest.filters)
-            .unwrap_or_default()
-            .iter()
-            .map(|count| format!("{} {} ×{}", count.kind.as_str(), count.type_, count.count))
-            .collect();
-        let told = if carried.is_empty() { String::new() } else { format!("; the filters mark in them: {}", carried.join(", ")) };
-        pass(7, listed, format!("every argument is known and within what is allowed{told}"));
+        pass(6, &of_profile(".permissions"), format!("it needs {}; the profile holds it", capability.spec.flags));
+        let listed = if manifest.tools.contains_key(call.tool) { format!("tools.{}", call.tool) } else { String::new() };
+        pass(7, &listed, "every argument is known and within what is allowed".to_owned());
     }
     if let (Some(action), Some(screened)) = (&decided.action, &decided.screened) {
         for (index, target) in screened.targets.iter().enumerate() {
@@ -220,52 +208,41 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
             };
             let by = manifest.roots.get(&target.root).and_then(|root| root.allowed.iter().position(|pattern| pattern.matches(path)));
             let rule = format!("roots.{}.allowed_paths{}", target.root, by.map(|index| format!("[{index}]")).unwrap_or_default());
-            pass(8, Some(rule), format!("`{target}`{led} is in a root of the profile, allowed, not denied; nothing about it is odd"));
+            pass(8, &rule, format!("`{target}`{led} is in a root of the profile, allowed, not denied; nothing about it is odd"));
         }
         if let Some(url) = &screened.url {
-            pass(9, Some("network".to_owned()), format!("`{}`: form, scheme, host, port and every address are open", url.origin()));
+            pass(9, "network", format!("`{}`: form, scheme, host, port and every address are open", url.origin()));
         }
-        if matches!(action, Action::RunPython(_)) {
+        let is_program = matches!(action, Action::RunPython(_));
+        if is_program {
             let warnings = screened.program.as_ref().map_or(&[] as &[String], |program| &program.warnings);
-            let warned = warnings.iter().fold(String::new(), |told, warning| told + "\n" + warning);
-            let what = if warned.is_empty() {
-                "the static check has nothing against the program"
-            } else {
-                "the static check warns, and lets the program pass:"
-            };
-            pass(10, Some("python.allowed_imports".to_owned()), format!("{what}{warned}"));
+            let what = if warnings.is_empty() { "has nothing against the program" } else { "warns, and lets the program pass:\n" };
+            pass(10, "python.allowed_imports", format!("the static check {what}{}", warnings.join("\n")));
             if policy::python_network(manifest, profile) {
                 let what = "it may use the network: each connection is judged by `[network]` when it is made, as a fetch is";
-                pass(10, Some("python.network".to_owned()), what.to_owned());
+                pass(10, "python.network", what.to_owned());
             }
         }
         if let (Some(level), Some(facts), Some(capability)) = (verdict.level, &decided.facts, &decided.capability) {
             let own = effect::level(capability, action, screened, facts);
             let why = if level > own { "; raised by the tool's rule, a reviewer, or untrusted content" } else { "" };
-            pass(11, None, format!("level {}: it {}{why}", u8::from(level), effect::meaning(own)));
+            pass(11, "", format!("level {}: it {}{why}", u8::from(level), effect::meaning(own)));
             for later in later::runs_later(manifest, action, screened, facts).iter().take(MOST_LATER) {
                 let what = format!("{}: it matches `{}`, so a change of it is level 3", later.in_words(), later.pattern);
-                pass(11, Some("files.runs_later".to_owned()), what);
+                pass(11, "files.runs_later", what);
             }
-            let reached = later::programs_reach(capability);
-            if matches!(action, Action::RunPython(_)) && !reached.is_empty() {
-                let what = format!(
-                    "a program writes to `{}`, where files run later, and no call shows which, so it is level 3",
-                    reached.join("`, `")
-                );
-                pass(11, Some("files.runs_later".to_owned()), what);
+            let reached = later::programs_reach(capability).join("`, `");
+            if is_program && !reached.is_empty() {
+                let what = format!("a program writes to `{reached}`, where files run later, and no call shows which, so it is level 3");
+                pass(11, "files.runs_later", what);
             }
-            let mode = policy::mode(capability, level);
-            pass(12, verdict.rule.clone(), format!("the strictest mode of the levels up to {} is `{}`", u8::from(level), mode.as_str()));
+            let mode = policy::mode(capability, level).as_str();
+            let what = format!("the strictest mode of the levels up to {} is `{mode}`", u8::from(level));
+            pass(12, verdict.rule.as_deref().unwrap_or_default(), what);
         }
     }
-    steps.push(Step {
-        line: last,
-        passed: verdict.decision == Decision::Allow,
-        what: verdict.message.clone(),
-        rule: verdict.rule.clone(),
-        place: verdict.rule.as_deref().and_then(|rule| manifest.spans.locate(rule)),
-    });
+    let (rule, passed) = (verdict.rule.clone(), verdict.decision == Decision::Allow);
+    steps.push(Step { line: last, passed, what: verdict.message.clone(), place: rule.as_deref().and_then(place), rule });
     steps
 }
 
@@ -288,39 +265,22 @@ fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
 impl Explanation {
     /// As scripts read it.
     pub fn to_json(&self) -> Value {
-        let place = |place: Option<Location>| place.map(|place| json!({ "line": place.line, "column": place.column }));
-        let step = |step: &Step| json!({ "line": step.line, "passed": step.passed, "what": step.what, "rule": step.rule, "place": place(step.place) });
+        let place = |step: &Step| step.place.map(|place| json!({"line": place.line, "column": place.column}));
+        let step = |step: &Step| json!({"line": step.line, "passed": step.passed, "what": step.what, "rule": step.rule, "place": place(step)});
+        let Verdict { decision, code, level, rule, message, hint, .. } = &self.verdict;
         json!({
-            "verdict": self.verdict.decision.as_str(),
-            "code": self.verdict.code,
-            "level": self.verdict.level,
-            "rule": self.verdict.rule,
-            "place": place(self.place),
-            "message": self.verdict.message,
-            "hint": self.verdict.hint,
-            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
-            "nearest": self.nearest,
-            "filters": self.filters,
-            "changes": self.changes.iter().map(|change| json!({ "key": change.key, "what": change.what })).collect::<Vec<_>>(),
-            "then": self.then.as_ref().map(|then| json!({ "verdict": then.decision.as_str(), "code": then.code, "level": then.level })),
+            "verdict": decision.as_str(), "code": code, "level": level, "rule": rule, "place": self.steps.last().and_then(place),
+            "message": message, "hint": hint, "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "nearest": self.nearest, "filters": self.filters, "changes": self.changes,
+            "then": self.then.as_ref().map(|then| json!({"verdict": then.decision.as_str(), "code": then.code, "level": then.level})),
         })
     }
 
     /// As a person reads it. `file`: the manifest's name before each place.
     pub fn to_text(&self, file: &str) -> String {
-        let mut out = String::new();
-        // Writing to a `String` cannot fail.
-        let _ = self.write(&mut out, file);
-        out
-    }
-
-    fn write(&self, out: &mut String, file: &str) -> fmt::Result {
         let verdict = &self.verdict;
-        let at = |place: Option<Location>| place.map(|place| format!("  {file}:{}:{}", place.line, place.column)).unwrap_or_default();
         let level = verdict.level.map(|level| format!("  level {}", u8::from(level))).unwrap_or_default();
-        writeln!(out, "{}  {}{level}", verdict.decision.as_str(), verdict.code)?;
-        writeln!(out, "{}", verdict.message)?;
-        writeln!(out)?;
+        let mut out = format!("{}  {}{level}\n{}\n\n", verdict.decision.as_str(), verdict.code, verdict.message);
         for step in &self.steps {
             let mark = match (step.passed, verdict.decision) {
                 (true, _) => '✓',
@@ -328,26 +288,20 @@ impl Explanation {
                 (false, _) => '✗',
             };
             let rule = step.rule.as_deref().map(|rule| format!("  [{rule}]")).unwrap_or_default();
-            writeln!(out, "  {mark} {:>2}  {}{rule}{}", step.line, step.what, at(step.place))?;
+            let place = step.place.map(|place| format!("  {file}:{}:{}", place.line, place.column)).unwrap_or_default();
+            out += &format!("  {mark} {:>2}  {}{rule}{place}\n", step.line, step.what);
         }
-        if let Some(filters) = &self.filters {
-            writeln!(out, "\nfilters: {filters}")?;
-        }
-        if let Some(nearest) = &self.nearest {
-            writeln!(out, "\nnearest: {nearest}")?;
+        for (title, text) in [("filters", &self.filters), ("nearest", &self.nearest)] {
+            out += &text.as_ref().map(|text| format!("\n{title}: {text}\n")).unwrap_or_default();
         }
         if let Some(then) = &self.then {
-            writeln!(out, "\nthe smallest change that would let it through:")?;
-            for change in &self.changes {
-                writeln!(out, "  {change}")?;
-            }
-            writeln!(out, "then: {}  {}", then.decision.as_str(), then.code)?;
+            let changes: String = self.changes.iter().map(|change| format!("  {change}\n")).collect();
+            let then = format!("then: {}  {}\n", then.decision.as_str(), then.code);
+            out += &format!("\nthe smallest change that would let it through:\n{changes}{then}");
         } else if verdict.decision == Decision::Deny && verdict.code != Code::PolicyInvalid {
-            writeln!(out, "\nno line of the manifest would let this call through as it is")?;
-            if let Some(hint) = &verdict.hint {
-                writeln!(out, "{hint}")?;
-            }
+            out += "\nno line of the manifest would let this call through as it is\n";
+            out += &verdict.hint.as_ref().map(|hint| format!("{hint}\n")).unwrap_or_default();
         }
-        Ok(())
+        out
     }
 }

@@ -27,63 +27,38 @@ pub(super) fn failed(manifest: &Manifest, decided: &Decided) -> Option<String> {
 }
 
 fn path(allowed: &[AllowPattern], path: &RelPath, rule: &str, manifest: &Manifest) -> Option<String> {
-    let (index, pattern) = allowed.iter().enumerate().max_by_key(|(index, pattern)| {
-        let near = why(pattern, path).1;
-        (near, pattern.run(path).depth, std::cmp::Reverse(*index))
-    })?;
+    let found = allowed.iter().enumerate().find_map(|(index, pattern)| Some((index, pattern, slip(pattern, path)?)));
+    let (index, pattern, why) = found?;
     let at = manifest.spans.locate(&format!("{rule}[{index}]")).map(|place| format!(" (line {})", place.line)).unwrap_or_default();
-    Some(format!("`{}`{at}: {}", pattern.as_str(), why(pattern, path).0))
+    Some(format!("`{}`{at}: {why}", pattern.as_str()))
 }
 
-/// Why a pattern does not match, and whether the reason is a known slip.
-fn why(pattern: &AllowPattern, path: &RelPath) -> (String, bool) {
+/// Why a pattern does not match, where the reason is a known slip.
+fn slip(pattern: &AllowPattern, path: &RelPath) -> Option<String> {
     let text = pattern.as_str();
     let matches = |other: &str| AllowPattern::parse(other).is_ok_and(|other| other.matches(path));
-    if text.split('/').any(|part| part == "*")
-        && matches(&text.split('/').map(|part| if part == "*" { "**" } else { part }).collect::<Vec<_>>().join("/"))
-    {
-        if pattern.run(path).leads && path.segments().len() < text.split('/').count() {
-            return ("`x/*` is what is in the folder, not the folder itself; `x/**` is both".to_owned(), true);
-        }
-        return ("`*` stops at a folder; `**` crosses folders".to_owned(), true);
+    let deep = text.split('/').map(|part| if part == "*" { "**" } else { part }).collect::<Vec<_>>().join("/");
+    if deep != text && matches(&deep) {
+        let is_folder = pattern.run(path).leads && path.segments().len() < text.split('/').count();
+        let folder = "`x/*` is what is in the folder, not the folder itself; `x/**` is both";
+        return Some(if is_folder { folder } else { "`*` stops at a folder; `**` crosses folders" }.to_owned());
     }
     if matches(&format!("**/{text}")) {
-        return (format!("patterns begin at the root; `**/{text}` matches anywhere"), true);
+        return Some(format!("patterns begin at the root; `**/{text}` matches anywhere"));
     }
-    let folded = RelPath::parse(&fold(&path.to_string()));
-    if folded.is_ok_and(|folded| AllowPattern::parse(&fold(text)).is_ok_and(|pattern| pattern.matches(&folded))) {
-        return ("what is allowed must be written exactly; upper and lower case differ here".to_owned(), true);
+    let folded = RelPath::parse(&fold(&path.to_string())).ok()?;
+    if AllowPattern::parse(&fold(text)).is_ok_and(|pattern| pattern.matches(&folded)) {
+        return Some("what is allowed must be written exactly; upper and lower case differ here".to_owned());
     }
-    if matches(&format!("{text}/**")) {
-        return (format!("it is the folder alone; `{text}/**` is all below it as well"), true);
-    }
-    let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
-    let (part, name) = (last(text), path.segments().last().cloned().unwrap_or_default());
-    if part != "**"
-        && !name.is_empty()
-        && RelPath::parse(&name).is_ok_and(|name| AllowPattern::parse(&part).is_ok_and(|part| !part.matches(&name)))
-    {
-        return (format!("its last part `{part}` does not match `{name}`"), false);
-    }
-    let depth = pattern.run(path).depth;
-    match path.segments().get(depth) {
-        Some(name) => (format!("it does not match from `{name}` on"), false),
-        None => ("it is longer than the path".to_owned(), false),
-    }
+    matches(&format!("{text}/**")).then(|| format!("it is the folder alone; `{text}/**` is all below it as well"))
 }
 
 fn host(manifest: &Manifest, name: &str) -> Option<String> {
-    let domains = &manifest.network.allowed_domains;
-    let shown: Vec<String> = domains.iter().map(ToString::to_string).collect();
-    for pattern in &shown {
+    manifest.network.allowed_domains.iter().map(ToString::to_string).find_map(|pattern| {
         if pattern.strip_prefix("*.") == Some(name) {
             return Some(format!("`{pattern}`: it is any subdomain, not the bare name; list `{name}` as well"));
         }
-        if name.strip_suffix(pattern.as_str()).is_some_and(|front| front.ends_with('.')) {
-            return Some(format!("`{pattern}`: it is this name alone; `*.{pattern}` is its subdomains"));
-        }
-    }
-    let (distance, pattern) =
-        shown.iter().map(|pattern| (strsim::damerau_levenshtein(name, pattern.trim_start_matches("*.")), pattern)).min()?;
-    (distance <= name.len() / 3).then(|| format!("`{pattern}`: it is another name"))
+        let is_below = name.strip_suffix(pattern.as_str()).is_some_and(|front| front.ends_with('.'));
+        is_below.then(|| format!("`{pattern}`: it is this name alone; `*.{pattern}` is its subdomains"))
+    })
 }
