@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use super::approvals::ApprovalsCommand;
+use super::audit::AuditCommand;
 use super::http::Address;
+use super::init::Answers;
+use super::install::Client;
 use super::logs::LogFormat;
+use super::packages::PackagesCommand;
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -91,43 +95,6 @@ pub struct Input {
     /// One JSON object a line in, one a line out; `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub jsonl: Option<PathBuf>,
-}
-
-/// The clients `install` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ClientName {
-    /// Claude Code.
-    ClaudeCode,
-    /// Claude Desktop.
-    ClaudeDesktop,
-    /// Visual Studio Code.
-    Vscode,
-    /// Cursor.
-    Cursor,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// Zed.
-    Zed,
-    /// Goose.
-    Goose,
-    /// Windsurf.
-    Windsurf,
-    /// Cline, in Visual Studio Code.
-    Cline,
-    /// opencode.
-    Opencode,
-    /// The AI Assistant in the editors of `JetBrains`.
-    Jetbrains,
-    /// Junie, the agent of `JetBrains`.
-    Junie,
-    /// LM Studio.
-    LmStudio,
-    /// Continue.
-    Continue,
-    /// Amp.
-    Amp,
 }
 
 /// A case that works, for the help of `simulate`.
@@ -272,8 +239,8 @@ pub enum Command {
     /// Register the server in a client's configuration.
     Install {
         /// The client.
-        #[arg(value_enum)]
-        client: ClientName,
+        #[arg(value_parser = Client::parser())]
+        client: &'static Client,
         /// Write it; without this it is only printed.
         #[arg(long)]
         write: bool,
@@ -285,101 +252,11 @@ pub enum Command {
     #[command(hide = true)]
     Uninstall {
         /// The client.
-        #[arg(value_enum)]
-        client: ClientName,
-        /// Write it; without this it is only told.
+        #[arg(value_parser = Client::parser())]
+        client: &'static Client,
+        /// Write it; without this it is only printed.
         #[arg(long)]
         write: bool,
-    },
-}
-
-/// What a first manifest opens. What no flag says is asked, or takes its default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct Answers {
-    /// The folder agents work in, relative to the manifest or absolute. Default: its own.
-    #[arg(long, value_name = "PATH")]
-    pub folder: Option<PathBuf>,
-    /// Whether pages may be fetched. Default: no.
-    #[arg(long, value_name = "yes|no")]
-    pub network: Option<YesNo>,
-    /// Whether Python may run. Default: yes.
-    #[arg(long, value_name = "yes|no")]
-    pub python: Option<YesNo>,
-    /// The client to print the snippet for.
-    #[arg(long, value_enum)]
-    pub client: Option<ClientName>,
-    /// An address agents may fetch, and no other: a domain (`docs.python.org`, `*.github.com`), or a server of this machine or network
-    /// (`http://127.0.0.1:8080`). May be given several times.
-    #[arg(long, value_name = "ADDRESS")]
-    pub allow: Vec<String>,
-    /// The Python that programs run in: the python of a virtual environment, or a name on the search path.
-    #[arg(long, value_name = "PROGRAM")]
-    pub interpreter: Option<String>,
-    /// A module that is installed in that Python and that programs may import, e.g. `pandas`. May be given several times.
-    #[arg(long = "import", value_name = "MODULE")]
-    pub imports: Vec<String>,
-}
-
-/// Yes or no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum YesNo {
-    /// Yes.
-    Yes,
-    /// No.
-    No,
-}
-
-/// What to do with the packages.
-#[derive(Debug, Subcommand)]
-pub enum PackagesCommand {
-    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
-    Sync {
-        /// Refuse to write a lock: one that does not fit is a negative answer.
-        #[arg(long, conflicts_with = "upgrade")]
-        locked: bool,
-        /// Write a new lock with the newest versions that the manifest lets in.
-        #[arg(long)]
-        upgrade: bool,
-    },
-}
-
-/// What to do with the log.
-#[derive(Debug, Subcommand)]
-pub enum AuditCommand {
-    /// Check that the log is whole; exits 1 with the first broken record when it is not.
-    Verify {
-        /// Check also that what stood in the log when `audit head` printed this digest is still in it.
-        #[arg(long, value_name = "DIGEST")]
-        head: Option<String>,
-    },
-    /// Print a digest of the log as it is, to be kept elsewhere: `audit verify --head` then misses what was taken away since.
-    Head,
-    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
-    Tail {
-        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
-        terms: Vec<String>,
-        /// How many.
-        #[arg(short = 'n', long, default_value_t = 20)]
-        lines: usize,
-        /// Go on with new ones.
-        #[arg(short, long)]
-        follow: bool,
-    },
-    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
-    Query {
-        /// FIELD=VALUE, all must hold.
-        terms: Vec<String>,
-    },
-    /// Show every record of one call.
-    Show {
-        /// The call's id.
-        call: String,
-    },
-    /// Sum the log up: calls, denials by reason, approvals.
-    Report {
-        /// Count web requests alone: by method, status and host, and the last ten.
-        #[arg(long)]
-        network: bool,
     },
 }
 

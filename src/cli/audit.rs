@@ -1,82 +1,118 @@
 //! `toolgate audit`: verify, tail, query, show, report, head.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Subcommand;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::audit::{self, End, Fault, Filter, FilterFault, Log, Network, Records, Stored, Tally, plain};
+use super::run::{End as Ended, Fault, Report};
+use crate::audit::{self, End, Filter, Log, Network, Records, Stored, Tally, plain};
 use crate::model::nearest;
 
-/// Why a subcommand could not do its work.
-#[derive(Debug, thiserror::Error)]
-pub enum Failed {
-    /// There is no log, or it cannot be read.
-    #[error(transparent)]
-    Log(#[from] Fault),
-    /// The filter is none.
-    #[error(transparent)]
-    Filter(#[from] FilterFault),
-    /// A condition on a field that no record has.
-    #[error("`{}` is no field of a record{}", plain(.0), .1)]
-    Field(String, String),
-    /// Nobody takes the output.
-    #[error("the output cannot be written")]
-    Output(#[from] std::io::Error),
+/// What to do with the log.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Check that the log is whole; exits 1 with the first broken record when it is not.
+    Verify {
+        /// Check also that what stood in the log when `audit head` printed this digest is still in it.
+        #[arg(long, value_name = "DIGEST")]
+        head: Option<String>,
+    },
+    /// Print a digest of the log as it is, to be kept elsewhere: `audit verify --head` then misses what was taken away since.
+    Head,
+    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
+    Tail {
+        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
+        terms: Vec<String>,
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 20)]
+        lines: usize,
+        /// Go on with new ones.
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
+    Query {
+        /// FIELD=VALUE, all must hold.
+        terms: Vec<String>,
+    },
+    /// Show every record of one call.
+    Show {
+        /// The call's id.
+        call: String,
+    },
+    /// Sum the log up: calls, denials by reason, approvals.
+    Report {
+        /// Count web requests alone: by method, status and host, and the last ten.
+        #[arg(long)]
+        network: bool,
+    },
 }
 
-/// How records are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// A line a person can read.
-    Text,
-    /// The record as it stands in the log.
-    Json,
+/// `toolgate audit`
+/// # Errors  When the log cannot be read, or a term names no field.
+pub fn run(state: &Path, command: AuditCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
+    // What is left of a log that was taken away is for `verify` to find.
+    if !matches!(command, AuditCommand::Verify { .. }) && !state.join("audit").is_dir() {
+        let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
+        return Err(Fault::Use(format!("there is no audit log in `{}` yet: {why}", state.display())));
+    }
+    match command {
+        AuditCommand::Verify { head } => verify(state, head.as_deref()),
+        AuditCommand::Head => head(state),
+        AuditCommand::Tail { terms, lines, follow } => {
+            let mut wait = || {
+                std::thread::sleep(Duration::from_millis(200));
+                true
+            };
+            let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
+            tail(state, lines, &filter(state, &terms)?, as_json, wait, out)?;
+            Ok(Ended::Done.into())
+        }
+        AuditCommand::Query { terms } => {
+            let filter = filter(state, &terms)?;
+            columns(as_json, out)?;
+            print(Records::open(state)?.filter(|record| filter.admits(record)), as_json, out)?;
+            Ok(Ended::Done.into())
+        }
+        AuditCommand::Show { call } => show(state, &call, as_json, out),
+        AuditCommand::Report { network: true } => {
+            let network = Network::of(Records::open(state)?);
+            Ok(Report { json: json!(network), text: network.text(), end: Ended::Done })
+        }
+        AuditCommand::Report { network: false } => report(state),
+    }
 }
 
 /// The log, for a command that adds a record to it. How long files are kept is for servers to say, which have a manifest.
-/// # Errors
-/// Why nothing can be recorded.
-pub fn open(state: &Path) -> Result<Log, Fault> {
+pub(super) fn open(state: &Path) -> Result<Log, audit::Fault> {
     Log::open(state, audit::Settings { keep: Duration::MAX, ..audit::Settings::default() }, Arc::new(Timestamp::now))
 }
 
-/// Prints a digest of the whole log, to be kept elsewhere; `false`: the log is broken.
-/// # Errors
-/// `Failed`.
-pub fn head(state: &Path, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+/// A digest of the whole log, to be kept elsewhere.
+fn head(state: &Path) -> Result<Report, Fault> {
     let log = open(state)?;
     let report = audit::verify(state, None)?;
     if let Some((file, broken)) = report.broken() {
-        writeln!(std::io::stderr(), "toolgate: broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)?;
-        return Ok(false);
+        writeln!(io::stderr(), "toolgate: broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)?;
+        return Ok(Ended::Negative.into());
     }
     let digest = audit::head(&log, &report)?;
     log.close()?;
-    match form {
-        Form::Text => writeln!(out, "{digest}")?,
-        Form::Json => writeln!(out, "{}", json!({"head": digest}))?,
-    }
-    Ok(true)
+    Ok(Report { json: json!({"head": digest}), text: format!("{digest}\n"), end: Ended::Done })
 }
 
-/// Checks the whole log; `true`: it is whole. `head`: a digest that `head` printed.
-/// # Errors
-/// `Failed`.
-pub fn verify(state: &Path, head: Option<&str>, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+/// Checks the whole log. `head`: a digest that `head` printed.
+fn verify(state: &Path, head: Option<&str>) -> Result<Report, Fault> {
     let report = audit::verify(state, head)?;
-    let whole = report.broken().is_none();
-    if form == Form::Json {
-        let first = report.broken().map(|(file, broken)| json!({"file": file, "seq": broken.seq, "why": broken.why}));
-        let unended: Vec<&str> = report.unended().collect();
-        let answer = json!({"ok": whole, "records": report.records, "broken": first, "unended": unended, "files": report.files});
-        writeln!(out, "{}", audit::json(&answer))?;
-        return Ok(whole);
-    }
+    let mut text = String::new();
     for file in &report.files {
         let end = match file.end {
             End::Closed => "closed",
@@ -85,30 +121,32 @@ pub fn verify(state: &Path, head: Option<&str>, form: Form, out: &mut dyn Write)
             End::Live => "live",
             End::Missing => "NOT ENDED: its server died, and its last records may be missing",
         };
-        match &file.broken {
-            None => writeln!(out, "ok      {}  {} records, {end}", plain(&file.name), file.records)?,
-            Some(broken) => writeln!(out, "BROKEN  {}  at seq {}: {}", plain(&file.name), broken.seq, broken.why)?,
-        }
+        let _ = match &file.broken {
+            None => writeln!(text, "ok      {}  {} records, {end}", plain(&file.name), file.records),
+            Some(broken) => writeln!(text, "BROKEN  {}  at seq {}: {}", plain(&file.name), broken.seq, broken.why),
+        };
     }
-    match report.broken() {
-        None => writeln!(out, "whole: {} records in {} files", report.records, report.files.len())?,
-        Some((file, broken)) => writeln!(out, "broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)?,
-    }
-    Ok(whole)
+    let first = report.broken();
+    let _ = match first {
+        None => writeln!(text, "whole: {} records in {} files", report.records, report.files.len()),
+        Some((file, broken)) => writeln!(text, "broken at seq {} of {}: {}", broken.seq, plain(file), broken.why),
+    };
+    let broken = first.map(|(file, broken)| json!({"file": file, "seq": broken.seq, "why": broken.why}));
+    let unended: Vec<&str> = report.unended().collect();
+    let json = json!({"ok": first.is_none(), "records": report.records, "broken": broken, "unended": unended, "files": report.files});
+    Ok(Report { json, text, end: Ended::of(first.is_none()) })
 }
 
 /// Prints the last `count` records; then, with `wait`, what is added, looking again whenever `wait` returns `true`, until it returns `false`.
-/// # Errors
-/// `Failed`.
+/// # Errors  When the log cannot be read or the output not be written.
 pub fn tail(
     state: &Path,
     count: usize,
     filter: &Filter,
-    form: Form,
+    as_json: bool,
     wait: Option<&mut dyn FnMut() -> bool>,
     out: &mut dyn Write,
-) -> Result<(), Failed> {
-    known(state, filter)?;
+) -> Result<(), Fault> {
     let mut records = Records::tail(state)?;
     let mut last = VecDeque::new();
     for record in records.by_ref().filter(|record| filter.admits(record)) {
@@ -117,80 +155,54 @@ pub fn tail(
             last.pop_front();
         }
     }
-    columns(form, out)?;
-    print(last, form, out)?;
+    columns(as_json, out)?;
+    print(last, as_json, out)?;
     let Some(wait) = wait else { return Ok(()) };
     while wait() {
         records.look()?;
-        print(records.by_ref().filter(|record| filter.admits(record)), form, out)?;
+        print(records.by_ref().filter(|record| filter.admits(record)), as_json, out)?;
     }
     Ok(())
 }
 
-/// Prints the records a filter admits, at most `limit` where one is given; returns how many.
-/// # Errors
-/// `Failed`.
-pub fn query(state: &Path, filter: &Filter, limit: Option<usize>, form: Form, out: &mut dyn Write) -> Result<usize, Failed> {
-    known(state, filter)?;
-    let mut printed = 0_usize;
-    columns(form, out)?;
-    let records = Records::open(state)?.filter(|record| filter.admits(record)).take(limit.unwrap_or(usize::MAX));
-    print(records.inspect(|_| printed = printed.saturating_add(1)), form, out)?;
-    Ok(printed)
-}
-
-/// Prints all records of one call as a timeline, with the question that was put to a person about it and the answer; `false`: there are none.
-/// # Errors
-/// `Failed`.
-pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+/// All records of one call as a timeline, with the question that was put to a person about it and the answer.
+fn show(state: &Path, call: &str, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
     let own = Filter::call(call);
     // From 2026-07-28 on the call that was asked about and the one that came back with the answer are two, with one approval.
-    let approvals: BTreeSet<String> = Records::open(state)?
-        .filter(|record| own.admits(record))
-        .map(|record| record.text("approval").to_owned())
-        .filter(|approval| !approval.is_empty())
-        .collect();
-    let belongs = |record: &Stored| own.admits(record) || record.text("part_of") == call || approvals.contains(record.text("approval"));
+    let approvals: BTreeSet<String> =
+        Records::open(state)?.filter(|record| own.admits(record)).map(|record| record.text("approval").to_owned()).collect();
+    let is_shared = |approval: &str| !approval.is_empty() && approvals.contains(approval);
+    let belongs = |record: &Stored| own.admits(record) || record.text("part_of") == call || is_shared(record.text("approval"));
     let records: Vec<Stored> = Records::open(state)?.filter(belongs).collect();
-    if form == Form::Json {
-        let is_there = !records.is_empty();
-        print(records, form, out)?;
-        return Ok(is_there);
+    let Some(first) = records.first() else {
+        writeln!(io::stderr(), "toolgate: no record of a call `{}`; `toolgate audit tail` names the last ones", plain(call))?;
+        return Ok(Ended::Negative.into());
+    };
+    if as_json {
+        print(records, as_json, out)?;
+        return Ok(Ended::Done.into());
     }
-    let begun = records.first().and_then(Stored::time);
+    let mut text = String::new();
+    let begun = first.time();
     for record in &records {
-        let since = record.time().zip(begun).map(|(time, begun)| time.as_microsecond().saturating_sub(begun.as_microsecond()));
-        let since = since.unwrap_or(0);
-        writeln!(
-            out,
-            "+{}.{:03} ms  {}  {}  seq {} in {}",
-            since / 1000,
-            since % 1000,
-            record.text("ts"),
-            plain(record.text("ev")),
-            record.seq(),
-            record.file
-        )?;
+        let since = record.time().zip(begun).map_or(0, |(time, begun)| time.as_microsecond().saturating_sub(begun.as_microsecond()));
+        let (time, event) = (record.text("ts"), plain(record.text("ev")));
+        let _ = writeln!(text, "+{}.{:03} ms  {time}  {event}  seq {} in {}", since / 1000, since % 1000, record.seq(), record.file);
         for (name, value) in record.fields.iter().filter(|(name, _)| !FRAME.contains(&name.as_str())) {
-            writeln!(out, "    {:<16} {}", plain(name), shown(value))?;
+            let value = value.as_str().map_or_else(|| audit::json(value), plain);
+            let _ = writeln!(text, "    {:<16} {value}", plain(name));
         }
     }
-    Ok(!records.is_empty())
+    Ok(Report { json: Value::Null, text, end: Ended::Done })
 }
 
-/// Prints what happened, in numbers.
-/// # Errors
-/// `Failed`.
-pub fn report(state: &Path, filter: &Filter, form: Form, out: &mut dyn Write) -> Result<(), Failed> {
+/// What happened, in numbers.
+fn report(state: &Path) -> Result<Report, Fault> {
     let mut records = Records::open(state)?;
-    let tally = Tally::of(records.by_ref().filter(|record| filter.admits(record)));
-    if form == Form::Json {
-        writeln!(out, "{}", audit::json(&serde_json::to_value(&tally).unwrap_or_default()))?;
-        return Ok(());
-    }
+    let tally = Tally::of(records.by_ref());
     let time = |time: &Option<String>| time.as_deref().map_or("-".to_owned(), plain);
-    writeln!(out, "{} records from {} to {}", tally.records, time(&tally.from), time(&tally.to))?;
-    writeln!(out, "{} calls, {} pulls of the emergency stop", tally.calls, tally.kills)?;
+    let mut text = format!("{} records from {} to {}\n", tally.records, time(&tally.from), time(&tally.to));
+    let _ = writeln!(text, "{} calls, {} pulls of the emergency stop", tally.calls, tally.kills);
     for (title, counts) in [
         ("outcomes", &tally.statuses),
         ("denials by reason", &tally.denials),
@@ -199,66 +211,44 @@ pub fn report(state: &Path, filter: &Filter, form: Form, out: &mut dyn Write) ->
         ("principals", &tally.principals),
         ("answers of persons", &tally.approvals.answers),
     ] {
-        let mut counts: Vec<_> = counts.iter().collect();
-        counts.sort_by(|one, other| other.1.cmp(one.1));
-        section(out, title, counts)?;
+        let mut counts: Vec<(&String, u64)> = counts.iter().map(|(name, count)| (name, *count)).collect();
+        counts.sort_by_key(|(_, count)| Reverse(*count));
+        text += &section(title, counts);
     }
-    section(out, "targets", tally.targets.iter().map(|(target, count)| (target, count)))?;
+    text += &section("targets", tally.targets.iter().map(|(target, count)| (target, *count)));
     let asked = &tally.approvals;
     if asked.requested > 0 {
-        let wait = |wait: Option<i64>| wait.map_or("-".to_owned(), |wait| format!("{wait} ms"));
-        let (median, longest) = (wait(asked.median_ms), wait(asked.longest_ms));
-        writeln!(
-            out,
-            "{} questions to persons, {} unanswered; answers took {median} (median), {longest} (longest)",
-            asked.requested, asked.expired
-        )?;
+        let [median, longest] = [asked.median_ms, asked.longest_ms].map(|wait| wait.map_or("-".to_owned(), |wait| format!("{wait} ms")));
+        let (put, unanswered) = (asked.requested, asked.expired);
+        let _ = writeln!(text, "{put} questions to persons, {unanswered} unanswered; answers took {median} (median), {longest} (longest)");
     }
-    section(out, "outcome unknown (a server died)", tally.unknown.iter().map(|call| (call, &1)))?;
+    text += &section("outcome unknown (a server died)", tally.unknown.iter().map(|call| (call, 1)));
     if records.damaged() > 0 {
-        writeln!(out, "{} lines are no records: run `toolgate audit verify`", records.damaged())?;
+        let _ = writeln!(text, "{} lines are no records: run `toolgate audit verify`", records.damaged());
     }
-    Ok(())
+    Ok(Report { json: json!(tally), text, end: Ended::Done })
 }
 
-/// Prints what was asked of the web, in numbers.
-/// # Errors
-/// `Failed`.
-pub fn network(state: &Path, form: Form, out: &mut dyn Write) -> Result<(), Failed> {
-    let network = Network::of(Records::open(state)?);
-    match form {
-        Form::Json => writeln!(out, "{}", audit::json(&serde_json::to_value(&network).unwrap_or_default()))?,
-        Form::Text => write!(out, "{}", network.text())?,
-    }
-    Ok(())
+/// A title with a line for each count; nothing where there is none.
+fn section<'c>(title: &str, counts: impl IntoIterator<Item = (&'c String, u64)>) -> String {
+    let mut text = format!("{title}\n");
+    let lines = counts.into_iter().map(|(name, count)| writeln!(text, "  {count:>8}  {}", plain(name))).count();
+    if lines > 0 { text } else { String::new() }
 }
 
-fn section<'c>(out: &mut dyn Write, title: &str, counts: impl IntoIterator<Item = (&'c String, &'c u64)>) -> std::io::Result<()> {
-    let mut counts = counts.into_iter().peekable();
-    if counts.peek().is_some() {
-        writeln!(out, "{title}")?;
-    }
-    counts.try_for_each(|(name, count)| writeln!(out, "  {count:>8}  {}", plain(name)))
-}
-
-fn print(records: impl IntoIterator<Item = Stored>, form: Form, out: &mut dyn Write) -> std::io::Result<()> {
+fn print(records: impl IntoIterator<Item = Stored>, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     for record in records {
-        match form {
-            Form::Json => writeln!(out, "{}", record.line)?,
-            Form::Text => writeln!(out, "{}", one_line(&record))?,
-        }
+        writeln!(out, "{}", if as_json { record.line } else { one_line(&record) })?;
     }
     out.flush()
 }
 
 /// Says what the columns of [`one_line`] are.
-fn columns(form: Form, out: &mut dyn Write) -> std::io::Result<()> {
-    match form {
-        Form::Json => Ok(()),
-        Form::Text => {
-            writeln!(out, "{:<27}  {:<18}  {:<16}  {:<28}  about, time taken, caller, call", "time", "event", "tool", "outcome: reason")
-        }
+fn columns(as_json: bool, out: &mut dyn Write) -> io::Result<()> {
+    if as_json {
+        return Ok(());
     }
+    writeln!(out, "{:<27}  {:<18}  {:<16}  {:<28}  about, time taken, caller, call", "time", "event", "tool", "outcome: reason")
 }
 
 /// A record for a person: time, event, tool, what came of it and why, then what matters of the rest.
@@ -291,23 +281,21 @@ fn one_line(record: &Stored) -> String {
     line.trim_end().to_owned()
 }
 
-/// Whether records have the fields that a filter names: some event writes them, or one stands in this log.
-fn known(state: &Path, filter: &Filter) -> Result<(), Failed> {
-    let strange: Vec<&str> = filter.fields().filter(|name| !FIELDS.split(' ').any(|known| known == *name)).collect();
-    if strange.is_empty() {
-        return Ok(());
+/// The filter of these terms. Records have the fields that it names: some event writes them, or one stands in this log.
+fn filter(state: &Path, terms: &[String]) -> Result<Filter, Fault> {
+    let filter = Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()))?;
+    let mut unknown: Vec<&str> = filter.fields().filter(|name| !FIELDS.split_whitespace().any(|known| known == *name)).collect();
+    if !unknown.is_empty() {
+        for record in Records::open(state)? {
+            unknown.retain(|name| !record.fields.iter().any(|(known, _)| known == name));
+        }
     }
-    let mut seen = BTreeSet::new();
-    for record in Records::open(state)? {
-        seen.extend(record.fields.into_iter().map(|(name, _)| name));
-    }
-    let Some(name) = strange.into_iter().find(|name| !seen.contains(*name)) else { return Ok(()) };
-    let all = FIELDS.split(' ').chain(seen.iter().map(String::as_str));
-    let hint = nearest(name, all).map_or_else(
-        || format!("; it has e.g. {}", FIELDS.split(' ').take(12).collect::<Vec<_>>().join(", ")),
-        |near| format!("; did you mean `{near}`?"),
+    let Some(name) = unknown.first() else { return Ok(filter) };
+    let hint = nearest(name, FIELDS.split_whitespace()).map_or_else(
+        || format!("it has e.g. {}", FIELDS.split_whitespace().take(12).collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean `{near}`?"),
     );
-    Err(Failed::Field(name.to_owned(), hint))
+    Err(Fault::Use(format!("`{}` is no field of a record; {hint}", plain(name))))
 }
 
 /// What events write, the most asked for first.
@@ -315,14 +303,6 @@ const FIELDS: &str = "ev tool status reason decision principal session profile l
     effect manifest_sha256 duration_ms result prev hash error_code http_status bytes_written bytes_sent bytes_received question \
     channel answerer operator uid by why reason_given from host port how untrusted untrusted_from filtered carried warnings \
     leads_to targets traceparent events file pid version";
-
-/// A value on one line, its strings without quotes.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => plain(text),
-        other => audit::json(other),
-    }
-}
 
 /// Fields that a timeline does not repeat.
 const FRAME: [&str; 7] = ["v", "seq", "ts", "ev", "call", "prev", "hash"];

@@ -159,9 +159,7 @@ fn refused_target(manifest: &Manifest, decided: &Decided) -> Option<Target> {
         paths.map(|path| Target { root: target.root.clone(), path: path.clone() })
     });
     let message = &decided.verdict.message;
-    placed
-        .chain(more)
-        .find(|target| message.contains(&format!("`{target}`")) || message.starts_with(&format!("`{}` is", target.root)))
+    placed.chain(more).find(|target| message.contains(&format!("`{target}`")) || message.starts_with(&format!("`{}` is", target.root)))
 }
 
 /// A pattern that matches this path alone.

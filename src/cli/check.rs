@@ -7,16 +7,16 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::run::{self, End, Report};
-use super::setup::{self, Found, Unbuilt};
+use super::setup::{self, Found};
 use super::simulate::decide_request;
-use super::{environment, layout, text_file};
+use super::{environment, layout, lookup, text_file};
 use crate::manifest::{Fault, Manifest};
 use crate::model::Level;
 use crate::tool::Tool;
 
 /// `toolgate check`: what is asked of a manifest that is served, and nothing less; of `policy_only` the rules alone.
 pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run::Fault> {
-    let Some(path) = setup::manifest_path(flag)? else {
+    let Some(path) = lookup::manifest(flag)?.map(|found| found.path) else {
         let text = "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else\n".to_owned();
         return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": []}), text, end: End::Done });
     };
@@ -35,8 +35,8 @@ pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run:
             Ok(Report { json, text, end: End::Done })
         }
         // A file that cannot be read was not checked.
-        Err(fault @ Unbuilt::Machine { .. }) if text_file::read(&path).is_err() => Err(fault.into()),
-        Err(Unbuilt::Manifest { faults, .. }) => {
+        Err(fault @ run::Fault::Use(_)) if text_file::read(&path).is_err() => Err(fault),
+        Err(run::Fault::Manifest { faults, .. }) => {
             let text = pretty(&name, &text_file::read(&path)?, &faults);
             let text = format!("{text}{} fault(s); nothing is served by this manifest\n", faults.len());
             let row = |fault: &Fault| json!({"line": fault.location.map(|at| at.line), "column": fault.location.map(|at| at.column), "message": fault.to_string()});
@@ -53,15 +53,15 @@ pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run:
 }
 
 /// A manifest that may be served, and why its programs may not run yet.
-fn held(path: &Path, policy_only: bool) -> Result<(Found, Option<String>), Unbuilt> {
+fn held(path: &Path, policy_only: bool) -> Result<(Found, Option<String>), run::Fault> {
     let mut found = setup::find(&Some(path.to_owned()).into())?;
     if policy_only {
         setup::checked_policy(&found)?;
         return Ok((found, None));
     }
-    let state = setup::state_path(&found.manifest, found.file.as_deref())?;
+    let state = found.state()?;
     setup::checked_places(&mut found, &state)?;
-    let unready = environment::find(&found.manifest, found.file.as_deref(), &state).unready;
+    let unready = environment::find(&found.manifest, found.file.as_deref(), &state).1;
     Ok((found, unready))
 }
 
@@ -115,9 +115,9 @@ pub fn pretty(file: &str, text: &str, faults: &[Fault]) -> String {
         let _ = writeln!(out, "{file}:{fault}");
         let Some(place) = fault.location else { continue };
         let Some(line) = text.lines().nth(place.line.saturating_sub(1)) else { continue };
-        let (shown, mark) = layout::marked(line, place.column.saturating_sub(1), fault.width);
         let gutter = " ".repeat(place.line.to_string().len());
-        let _ = writeln!(out, "{gutter} |\n{} | {shown}\n{gutter} | {mark}", place.line);
+        let marked = layout::underlined(place.line, line, place.column.saturating_sub(1), fault.width, str::to_owned);
+        let _ = write!(out, "{gutter} |\n{marked}");
     }
     out
 }

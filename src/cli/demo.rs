@@ -4,7 +4,6 @@
 #![expect(clippy::disallowed_methods, reason = "the demo plays a client and a web server of its own, over files of its own")]
 #![expect(clippy::indexing_slicing, reason = "a JSON value read by a name that it lacks is null")]
 
-use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -13,7 +12,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::layout::{COLUMNS, Colour, folded, shortened};
+use super::audit::{self, AuditCommand};
+use super::layout::Colour;
+use super::run::{Fault, Report};
 use crate::filter::escape_line;
 
 /// One step of the script: a call and what the person would answer if asked.
@@ -39,38 +40,37 @@ enum Person {
 
 /// Plays the demo into `out`.
 /// # Errors  When the server cannot be started or stops answering.
-pub fn run(out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn run(out: &mut dyn Write) -> Result<Report, Fault> {
     let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir()?;
     let web = serve_page()?;
     lay_out(folder.path(), web)?;
     let colour = Colour::of_stdout();
-    let say = |out: &mut dyn Write, text: &str| folded(text, "", "").iter().try_for_each(|line| writeln!(out, "{line}"));
-    say(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.")?;
-    writeln!(out)?;
+    writeln!(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.\n")?;
     let state = folder.path().join("state");
     let mut client = Client::start(folder.path(), &state)?;
     let tools = client.request("tools/list", &json!({}), Person::Deny)?.0;
     let names: Vec<&str> = tools["result"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
-    say(out, &format!("The client sees {} tools: {}", names.len(), names.join(", ")))?;
-    writeln!(out)?;
-    let mut rows = Vec::new();
+    writeln!(out, "The client sees {} tools: {}\n", names.len(), names.join(", "))?;
     let mut question = None;
-    let script: Vec<Step> = serde_json::from_str(&with_port(include_str!("demo/script.json"), web))?;
+    let script: Vec<Step> = serde_json::from_str(&with_port(include_str!("demo/script.json"), web)).map_err(io::Error::other)?;
     for step in script {
         let params = json!({"name": step.tool, "arguments": step.arguments});
         let (answer, asked) = client.request("tools/call", &params, step.person)?;
-        rows.push(row(&step, &answer, asked.is_some()));
+        writeln!(out, "{}", shown(&step, &answer, asked.is_some(), colour))?;
         question = question.or(asked);
     }
-    table(out, &rows, colour)?;
     if let Some(question) = question {
         writeln!(out, "\nWhat the person saw the first time they were asked:\n")?;
-        for line in question.lines().flat_map(|line| folded(line, "  | ", "  |   ")) {
-            writeln!(out, "{line}")?;
-        }
+        question.lines().try_for_each(|line| writeln!(out, "  | {line}"))?;
     }
     client.stop()?;
-    show_log(out, &state)
+    writeln!(out, "\nThe audit log (toolgate audit tail, then verify):\n")?;
+    let tail = AuditCommand::Tail { terms: Vec::new(), lines: 12, follow: false };
+    audit::run(&state, tail, false, out)?;
+    let mut report = audit::run(&state, AuditCommand::Verify { head: None }, false, out)?;
+    report.text += "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers it, `toolgate doctor` says what this machine \
+                    enforces.\n";
+    Ok(report)
 }
 
 fn lay_out(folder: &Path, web: u16) -> io::Result<()> {
@@ -87,25 +87,13 @@ fn with_port(text: &str, web: u16) -> String {
     text.replace("PORT", &web.to_string())
 }
 
-/// One call: what it was, how it was judged, whether a person was asked, what came back.
-struct Row {
-    call: String,
-    verdict: String,
-    approval: &'static str,
-    answer: String,
-    passed: bool,
-}
-
-fn row(step: &Step, answer: &Value, asked: bool) -> Row {
-    let call = match (step.arguments["path"].as_str(), step.arguments["url"].as_str(), step.arguments["code"].as_str()) {
-        (Some(target), _, _) | (_, Some(target), _) => format!("{} {target}", step.tool),
-        (_, _, Some(code)) => format!("{} {}", step.tool, code.lines().next().unwrap_or_default()),
-        _ => step.tool.clone(),
-    };
+/// One call: what it was, how it was judged, whether a person was asked, and what came back.
+fn shown(step: &Step, answer: &Value, asked: bool, colour: Colour) -> String {
+    let [path, url, code] = ["path", "url", "code"].map(|name| step.arguments[name].as_str());
+    let target = path.or(url).or(code.and_then(|code| code.lines().next())).unwrap_or_default();
     let result = &answer["result"];
     let failed = result["isError"].as_bool().unwrap_or(false) || answer.get("error").is_some();
-    let code = result["structuredContent"]["code"].as_str();
-    let status = result["structuredContent"]["status"].as_str();
+    let [code, status] = ["code", "status"].map(|name| result["structuredContent"][name].as_str());
     let verdict = match (failed, code, status) {
         (false, ..) => "allowed".to_owned(),
         (true, Some(code), None) => format!("denied: {code}"),
@@ -113,53 +101,16 @@ fn row(step: &Step, answer: &Value, asked: bool) -> Row {
         (true, None, None) => "failed".to_owned(),
     };
     let approval = match (asked, step.person) {
-        (false, _) => "not needed",
-        (true, Person::Once) => "yes, once",
-        (true, Person::Deny) => "no",
-        (true, Person::Blindly) => "bare accept",
+        (false, _) => "",
+        (true, Person::Once) => " (asked: yes, once)",
+        (true, Person::Deny) => " (asked: no)",
+        (true, Person::Blindly) => " (asked: bare accept)",
     };
-    let text = result["content"][0]["text"].as_str().or(answer["error"]["message"].as_str()).unwrap_or_default();
-    let first = if failed { &step.why } else { text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&step.why) };
-    let shown = |text: &str| escape_line(text).into_owned();
-    Row { call: shown(&call), verdict: shown(&verdict), approval, answer: shown(first), passed: !failed || status.is_some() }
-}
-
-/// Columns of the table: the call, the verdict, the approval, with two spaces between. What came back has a line of its own.
-const WIDTHS: [usize; 3] = [34, 29, 12];
-
-fn table(out: &mut dyn Write, rows: &[Row], colour: Colour) -> io::Result<()> {
-    let [call, verdict, approval] = WIDTHS;
-    writeln!(out, "{:<call$}  {:<verdict$}  {:<approval$}", "call", "verdict", "approval")?;
-    writeln!(out, "{}  {}  {}", "-".repeat(call), "-".repeat(verdict), "-".repeat(approval))?;
-    for row in rows {
-        let judged = format!("{:<verdict$}", shortened(&row.verdict, verdict));
-        let judged = colour.paint(if row.passed { "32" } else { "31" }, &judged);
-        writeln!(out, "{:<call$}  {judged}  {}", shortened(&row.call, call), row.approval)?;
-        writeln!(out, "{}", colour.paint("2", &format!("    {}", shortened(&row.answer, COLUMNS - 4))))?;
-    }
-    Ok(())
-}
-
-/// The log as `toolgate audit` shows it, by the same binary.
-fn show_log(out: &mut dyn Write, state: &Path) -> io::Result<()> {
-    writeln!(out, "\nThe audit log (toolgate audit tail, then verify):\n")?;
-    for arguments in [&["audit", "tail", "-n", "12"][..], &["audit", "verify"][..]] {
-        let done = Command::new(std::env::current_exe()?).args(arguments).env("TOOLGATE_STATE_DIR", state).output()?;
-        for line in String::from_utf8_lossy(&done.stdout).lines() {
-            // Its columns are wider than eighty: they become words.
-            let words: Vec<&str> = line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
-            for line in folded(&escape_line(&words.join("  ")), "  ", "      ") {
-                writeln!(out, "{line}")?;
-            }
-        }
-        if !done.status.success() {
-            return Err(io::Error::other(format!("`toolgate {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr))));
-        }
-    }
-    writeln!(
-        out,
-        "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers\nit, `toolgate doctor` says what this machine enforces."
-    )
+    let text = result["content"][0]["text"].as_str().filter(|_| !failed).unwrap_or_default();
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&step.why);
+    let verdict = colour.paint(if !failed || status.is_some() { "32" } else { "31" }, &escape_line(&verdict));
+    let answer = colour.paint("2", &format!("    {}", escape_line(first)));
+    format!("{} {}  {verdict}{approval}\n{answer}", step.tool, escape_line(target))
 }
 
 /// A page on a free loopback port, served by a thread that ends with the process.
@@ -173,13 +124,9 @@ fn serve_page() -> io::Result<u16> {
             let length = stream.read(&mut request).unwrap_or(0);
             let robots = request.get(..length).unwrap_or_default().starts_with(b"GET /robots.txt");
             let (status, body) = if robots { ("404 Not Found", "") } else { ("200 OK", PAGE) };
-            let mut answer = String::new();
-            let _ = write!(
-                answer,
-                "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            );
-            let _ = stream.write_all(answer.as_bytes());
+            let head =
+                format!("HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
         }
     });
     Ok(port)

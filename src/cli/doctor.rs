@@ -15,7 +15,7 @@ use crate::sandbox::files;
 use crate::sandbox::programs::{BACKENDS, CONTAINER, Interpreter, Layer, Layers, Probe, Settings, probe_container, too_few_files};
 
 /// The report of `toolgate doctor`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The interpreter that programs would run in, or why there is none.
     pub interpreter: String,
@@ -76,14 +76,14 @@ pub struct Line {
 /// `toolgate doctor`
 pub(super) fn run(choice: &ManifestChoice) -> Result<run::Report, Fault> {
     let found = match setup::find_trusted(choice) {
-        Err(setup::Unbuilt::Refused(why)) => {
+        Err(Fault::Refused(why)) => {
             // Its interpreter is not started, and the machine can be told about without it.
             writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;
             setup::Found::builtin()
         }
         found => found?,
     };
-    let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
+    let state = found.state().unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut report = runtime.block_on(examine(&setup::jail(&found, &state)));
     report.quotas = quotas(&found.manifest, &state);
@@ -94,15 +94,7 @@ pub(super) fn run(choice: &ManifestChoice) -> Result<run::Report, Fault> {
 
 /// Tries every backend.
 pub async fn examine(settings: &Settings) -> Report {
-    let mut report = Report {
-        interpreter: String::new(),
-        packages: settings.unready.clone(),
-        few_files: too_few_files(),
-        chosen: None,
-        backends: Vec::new(),
-        quotas: Vec::new(),
-        imports_act_as_strict: None,
-    };
+    let mut report = Report { packages: settings.unready.clone(), few_files: too_few_files(), ..Report::default() };
     // Asked anew: what is remembered may be what is to be found out about.
     match Interpreter::detect(&settings.interpreter).await {
         Ok(interpreter) => {
@@ -165,29 +157,21 @@ impl Report {
     /// The report for a person.
     pub fn text(&self) -> String {
         let mut text = format!("Python: {}\n", self.interpreter);
-        if let Some(why) = &self.packages {
-            let _ = writeln!(text, "packages: not usable: {why}");
+        for (about, why) in [("packages: not usable", &self.packages), ("open files", &self.few_files)] {
+            text += &why.as_ref().map(|why| format!("{about}: {why}\n")).unwrap_or_default();
         }
-        if let Some(why) = &self.few_files {
-            let _ = writeln!(text, "open files: {why}");
-        }
-        for line in &self.backends {
-            let state = match (&line.probe.why_not, self.chosen.as_deref() == Some(line.name.as_str())) {
-                (Some(why), _) => format!("not usable: {why}"),
-                (None, true) => "usable, chosen".to_owned(),
-                (None, false) => "usable".to_owned(),
+        for Line { name, probe } in &self.backends {
+            let state = match &probe.why_not {
+                Some(why) => format!("not usable: {why}"),
+                None if self.chosen.as_ref() == Some(name) => "usable, chosen".to_owned(),
+                None => "usable".to_owned(),
             };
-            let _ = writeln!(text, "\n{}: {state}", line.name);
-            for (layer, state) in &line.probe.layers {
-                let _ = writeln!(text, "  {layer:<18} {state}");
-            }
+            let _ = writeln!(text, "\n{name}: {state}");
+            text.extend(probe.layers.iter().map(|(layer, state)| format!("  {layer:<18} {state}\n")));
         }
-        if let Some(why) = &self.imports_act_as_strict {
-            let _ = writeln!(text, "\n`check = \"imports\"` acts as `strict`: {why}");
-        }
-        for line in &self.quotas {
-            let _ = writeln!(text, "\nquota of `{}`: {}", line.root, line.held);
-        }
+        let strict = self.imports_act_as_strict.as_ref().map(|why| format!("\n`check = \"imports\"` acts as `strict`: {why}\n"));
+        text += &strict.unwrap_or_default();
+        text.extend(self.quotas.iter().map(|line| format!("\nquota of `{}`: {}\n", line.root, line.held)));
         text
     }
 }
@@ -204,15 +188,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_whole_only_with_every_layer_in_one_backend() {
-        let report = |backends| Report {
-            interpreter: String::new(),
-            packages: None,
-            few_files: None,
-            chosen: None,
-            backends,
-            quotas: Vec::new(),
-            imports_act_as_strict: None,
-        };
+        let report = |backends| Report { backends, ..Report::default() };
         assert!(report(vec![line("a", true, None)]).is_whole());
         assert!(!report(vec![line("a", true, Some(Layer::Memory)), line("b", false, None)]).is_whole());
     }

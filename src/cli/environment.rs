@@ -13,24 +13,16 @@ pub(super) const FOLDER: &str = "python";
 /// What an environment that is whole has in it: the lock it was built from.
 pub(super) const STAMP: &str = "toolgate.lock";
 
-/// An interpreter, and what keeps programs from running in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Environment {
-    /// The interpreter.
-    pub interpreter: PathBuf,
-    /// Why no program may run yet, and what mends it.
-    pub unready: Option<String>,
-}
-
-/// The interpreter of a manifest. With packages it is the environment's, which must be there and built from a lock that fits.
-pub fn find(manifest: &Manifest, file: Option<&Path>, state: &Path) -> Environment {
+/// The interpreter of a manifest, and why no program may run in it yet. With packages it is the environment's, which must be there and built from a
+/// lock that fits.
+pub fn find(manifest: &Manifest, file: Option<&Path>, state: &Path) -> (PathBuf, Option<String>) {
     let base = base(manifest, file);
     if manifest.python.packages.is_empty() {
-        return Environment { interpreter: base, unready: None };
+        return (base, None);
     }
     match ready(manifest, file, state, &base) {
-        Ok(interpreter) => Environment { interpreter, unready: None },
-        Err(why) => Environment { interpreter: base, unready: Some(format!("{why}; run `toolgate packages sync`")) },
+        Ok(interpreter) => (interpreter, None),
+        Err(why) => (base, Some(format!("{why}; run `toolgate packages sync`"))),
     }
 }
 

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "a name is resolved as a call would, without calling")]
 
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
@@ -75,7 +76,7 @@ pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Resul
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
-    let roots = Roots::open(&places, &super::guarded::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
+    let roots = Roots::open(&places, &found.guarded(), None).map_err(setup::unopened)?;
     let lacking = if tool == "run_python" { lacking_wall(&found)? } else { None };
     let mut text = String::new();
     if let Some(wall) = lacking {
@@ -83,7 +84,7 @@ pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Resul
         found.manifest.python.check = Check::Strict;
     }
     let call = Call { caller: super::python::operator(profile), tool, arguments, malformed: None };
-    let killed = StateDir::is_stopped(&setup::state_path(&found.manifest, found.file.as_deref())?);
+    let killed = StateDir::is_stopped(&found.state()?);
     let manifest = Arc::new(found.manifest);
     let modules = modules(&call, &manifest, |profile, names| roots.modules("explain", &manifest, profile, names));
     let state = State { killed, channels: Channels { client: true, operator: true }, modules, ..State::default() };
@@ -132,7 +133,7 @@ fn lacking_wall(found: &setup::Found) -> Result<Option<String>, Fault> {
     if trust::demanded(found).is_err() {
         return Ok(Some("the manifest is not trusted, so its interpreter is not asked".to_owned()));
     }
-    let settings = setup::jail(found, &setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default());
+    let settings = setup::jail(found, &found.state().unwrap_or_default());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(doctor::examine(&settings)).lacking_wall(python))
 }
@@ -266,7 +267,8 @@ impl Explanation {
     /// As scripts read it.
     pub fn to_json(&self) -> Value {
         let place = |step: &Step| step.place.map(|place| json!({"line": place.line, "column": place.column}));
-        let step = |step: &Step| json!({"line": step.line, "passed": step.passed, "what": step.what, "rule": step.rule, "place": place(step)});
+        let step =
+            |step: &Step| json!({"line": step.line, "passed": step.passed, "what": step.what, "rule": step.rule, "place": place(step)});
         let Verdict { decision, code, level, rule, message, hint, .. } = &self.verdict;
         json!({
             "verdict": decision.as_str(), "code": code, "level": level, "rule": rule, "place": self.steps.last().and_then(place),
@@ -289,15 +291,15 @@ impl Explanation {
             };
             let rule = step.rule.as_deref().map(|rule| format!("  [{rule}]")).unwrap_or_default();
             let place = step.place.map(|place| format!("  {file}:{}:{}", place.line, place.column)).unwrap_or_default();
-            out += &format!("  {mark} {:>2}  {}{rule}{place}\n", step.line, step.what);
+            let _ = writeln!(out, "  {mark} {:>2}  {}{rule}{place}", step.line, step.what);
         }
         for (title, text) in [("filters", &self.filters), ("nearest", &self.nearest)] {
             out += &text.as_ref().map(|text| format!("\n{title}: {text}\n")).unwrap_or_default();
         }
         if let Some(then) = &self.then {
-            let changes: String = self.changes.iter().map(|change| format!("  {change}\n")).collect();
-            let then = format!("then: {}  {}\n", then.decision.as_str(), then.code);
-            out += &format!("\nthe smallest change that would let it through:\n{changes}{then}");
+            out += "\nthe smallest change that would let it through:\n";
+            let _ = self.changes.iter().try_for_each(|change| writeln!(out, "  {change}"));
+            let _ = writeln!(out, "then: {}  {}", then.decision.as_str(), then.code);
         } else if verdict.decision == Decision::Deny && verdict.code != Code::PolicyInvalid {
             out += "\nno line of the manifest would let this call through as it is\n";
             out += &verdict.hint.as_ref().map(|hint| format!("{hint}\n")).unwrap_or_default();

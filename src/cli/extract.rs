@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::arguments::Input;
 use super::jsonl;
@@ -36,7 +36,7 @@ pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
     }
     let (name, bytes) = whole(input)?;
     match extractor.file(&bytes) {
-        Ok(article) => Ok(Report { json: Value::Object(facts(&article)), text: article.text, end: End::Done }),
+        Ok(article) => Ok(Report { json: facts(&article), text: article.text, end: End::Done }),
         Err(why) => {
             writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
             Ok(End::Negative.into())
@@ -44,14 +44,9 @@ pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
     }
 }
 
-fn facts(article: &Article) -> Map<String, Value> {
-    let facts = [
-        ("markdown", json!(article.text)),
-        ("title", json!(article.title)),
-        ("byline", json!(article.byline)),
-        ("date", json!(article.date)),
-    ];
-    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+/// The facts about an article; of those that it lacks, null.
+fn facts(article: &Article) -> Value {
+    json!({"markdown": article.text, "title": article.title, "byline": article.byline, "date": article.date})
 }
 
 /// The readers of one command.
@@ -99,13 +94,12 @@ impl Extractor {
     fn lines(&self, input: impl BufRead, output: impl Write) -> io::Result<usize> {
         jsonl::each(input, output, MAX_LINE, "{\"id\",\"html\",\"url\"?}", |page: Page| {
             let read = self.read(Source::Html, Some("text/html; charset=utf-8"), page.url.as_deref(), page.html.as_bytes());
-            let (article, error) = match read {
-                Ok(article) => (article, None),
-                Err(why) => (Article::default(), Some(why)),
-            };
+            let (article, error) = read.map_or_else(|why| (Article::default(), Some(why)), |article| (article, None));
             let mut line = facts(&article);
-            line.retain(|_, value| !value.is_null());
-            line.extend(error.map(|why| ("error".to_owned(), json!(why))));
+            if let Some(line) = line.as_object_mut() {
+                line.insert("error".to_owned(), json!(error));
+                line.retain(|_, value| !value.is_null());
+            }
             Ok(line)
         })
     }

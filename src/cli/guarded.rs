@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::setup::manifest_path;
-use super::{environment, trust};
+use super::{environment, lookup, trust};
 use crate::manifest::{Manifest, Place, RootMode};
 
 /// Files that the command line names, beside those of the manifest.
@@ -26,7 +25,7 @@ pub(super) fn name_files(files: &[&Path]) {
 /// - as far as calls may write there: the interpreter, its environment and its library. The server asks the interpreter where it lives, and
 ///   that runs outside the jail.
 pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
-    let next = manifest_path(None).ok().flatten().and_then(|file| file.canonicalize().ok());
+    let next = lookup::manifest(None).ok().flatten().and_then(|found| found.path.canonicalize().ok());
     let manifests: Vec<PathBuf> = file.map(Path::to_owned).into_iter().chain(next).collect();
     let mut guarded: Vec<PathBuf> = manifests.iter().flat_map(|file| name_and_target(&environment::lock_path(file))).collect();
     guarded.extend(manifests);

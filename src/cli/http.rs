@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, UnixListener};
 use super::arguments::{HttpChoice, ManifestChoice};
 use super::logs::LogFormat;
 use super::run::Fault;
-use super::setup::{Found, Unbuilt};
+use super::setup::Found;
 use crate::house::House;
 use crate::manifest::Manifest;
 use crate::model::HttpUrl;
@@ -55,6 +55,13 @@ impl Address {
             Self::Unix(_) => true,
         }
     }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Tcp(address) => address.to_string(),
+            Self::Unix(path) => path.display().to_string(),
+        }
+    }
 }
 
 /// Builds the house and serves it until the process is told to stop.
@@ -71,14 +78,12 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
         }
     }
     may_listen(&found.manifest, address)?;
-    let tls = match (&choice.tls_cert, &choice.tls_key) {
-        (Some(certificate), Some(key)) => {
-            super::guarded::name_files(&[certificate, key]);
-            Some(Arc::new(tls(certificate, key)?))
-        }
-        (None, None) => None,
-        _ => return Err(Fault::Use("--tls-cert and --tls-key go together".to_owned())),
-    };
+    // The command line names both or none.
+    let files = choice.tls_cert.as_deref().zip(choice.tls_key.as_deref());
+    if let Some((certificate, key)) = files {
+        super::guarded::name_files(&[certificate, key]);
+    }
+    let tls = files.map(|(certificate, key)| tls(certificate, key)).transpose()?.map(Arc::new);
     let base = found.file.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
     let scheme = if tls.is_some() { "https" } else { "http" };
     more_descriptors();
@@ -94,13 +99,11 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let door = open(address).await?;
-        match &door {
-            Door::Tcp(listener) => {
-                let url = format!("{scheme}://{}/mcp", listener.local_addr()?);
-                form.serving(&url, &format!("serving MCP at {url}"))?;
-            }
-            Door::Unix(_) => form.serving(&address.shown(), &format!("serving MCP at {}, path /mcp", address.shown()))?,
-        }
+        let (at, what) = match &door {
+            Door::Tcp(listener) => (format!("{scheme}://{}/mcp", listener.local_addr()?), ""),
+            Door::Unix(_) => (address.shown(), ", path /mcp"),
+        };
+        form.serving(&at, &format!("serving MCP at {at}{what}"))?;
         let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base) };
         let outcome = crate::server::serve_http(Arc::clone(&house), options).await;
         if let Address::Unix(path) = address {
@@ -113,26 +116,16 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
     outcome.map_err(Fault::from)
 }
 
-impl Address {
-    fn shown(&self) -> String {
-        match self {
-            Self::Tcp(address) => address.to_string(),
-            Self::Unix(path) => path.display().to_string(),
-        }
-    }
-}
-
 /// Nobody may come in from elsewhere without saying who they are.
 fn may_listen(manifest: &Manifest, address: &Address) -> Result<(), Fault> {
     let clients = &manifest.clients;
     let asks = !clients.tokens.is_empty() || !clients.oauth.is_empty();
     if !address.is_local() && !asks {
-        return Err(Unbuilt::Refused(format!(
+        return Err(Fault::Refused(format!(
             "`{}` is reached from other machines, and `[clients]` names no token and no issuer: anybody could call; add [[clients.token]] or \
              [[clients.oauth]], or listen on 127.0.0.1",
             address.shown()
-        ))
-        .into());
+        )));
     }
     if !address.is_local() && clients.http.is_some() {
         tracing::warn!(
@@ -146,13 +139,10 @@ fn may_listen(manifest: &Manifest, address: &Address) -> Result<(), Fault> {
 }
 
 async fn open(address: &Address) -> io::Result<Door> {
-    match address {
-        Address::Tcp(address) => {
-            let listener = TcpListener::bind(address).await.map_err(|fault| told(&fault, &address.to_string()))?;
-            Ok(Door::Tcp(listener))
-        }
+    let door = match address {
+        Address::Tcp(address) => TcpListener::bind(address).await.map(Door::Tcp),
         Address::Unix(path) => {
-            // A socket that nobody answers at is what a killed server left.
+            // A socket at which no server answers is what a killed one left.
             let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
             if is_socket && tokio::net::UnixStream::connect(path).await.is_err() {
                 std::fs::remove_file(path)?;
@@ -161,13 +151,10 @@ async fn open(address: &Address) -> io::Result<Door> {
             let before = umask(rustix::fs::Mode::from_raw_mode(0o177));
             let listener = UnixListener::bind(path);
             umask(before);
-            Ok(Door::Unix(listener.map_err(|fault| told(&fault, &path.display().to_string()))?))
+            listener.map(Door::Unix)
         }
-    }
-}
-
-fn told(fault: &io::Error, place: &str) -> io::Error {
-    io::Error::new(fault.kind(), format!("`{place}` cannot be listened on: {fault}"))
+    };
+    door.map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be listened on: {fault}", address.shown())))
 }
 
 fn tls(certificate: &Path, key: &Path) -> Result<rustls::ServerConfig, Fault> {

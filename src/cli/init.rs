@@ -9,32 +9,55 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, Value};
 
-use super::arguments::{Answers, ClientName, YesNo};
+use clap::{Args, ValueEnum};
+
+use super::install::{self, Client};
 use super::run::{End, Fault, Report};
-use super::{doctor, install, text_file, trust};
-use crate::sandbox::programs::Settings;
+use super::{text_file, trust};
 use crate::{manifest, tools};
 
-/// The shipped manifest, every key with its comment; the answers change some of its lines.
-const SHIPPED: &str = include_str!("../../tools.toml");
+/// A first manifest: what people open or close. The answers change some of its lines.
+const SHORT: &str = include_str!("init.toml");
+/// The shipped manifest, every key with its comment.
+const FULL: &str = include_str!("../../tools.toml");
 
-/// Whether a jail on this machine holds the layer `memory`, which is partial without a memory control group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryLayer {
-    /// It does, or no jail could be tried: the manifest requires it.
-    Required,
-    /// In part: a manifest that requires it would run no program.
-    LeftOut,
+/// What a first manifest opens. What no flag says is asked, or takes its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct Answers {
+    /// The folder agents work in, relative to the manifest or absolute. Default: its own.
+    #[arg(long, value_name = "PATH")]
+    pub folder: Option<PathBuf>,
+    /// Whether pages may be fetched. Default: no.
+    #[arg(long, value_name = "yes|no")]
+    pub network: Option<YesNo>,
+    /// Whether Python may run. Default: yes.
+    #[arg(long, value_name = "yes|no")]
+    pub python: Option<YesNo>,
+    /// The client to print the snippet for.
+    #[arg(long, value_parser = Client::parser())]
+    pub client: Option<&'static Client>,
+    /// An address agents may fetch, and no other: a domain (`docs.python.org`, `*.github.com`), or a server of this machine or network
+    /// (`http://127.0.0.1:8080`). May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub allow: Vec<String>,
+    /// The Python that programs run in: the python of a virtual environment, or a name on the search path.
+    #[arg(long, value_name = "PROGRAM")]
+    pub interpreter: Option<String>,
+    /// A module that is installed in that Python and that programs may import, e.g. `pandas`. May be given several times.
+    #[arg(long = "import", value_name = "MODULE")]
+    pub imports: Vec<String>,
+    /// Write every key with its comment.
+    #[arg(long)]
+    pub full: bool,
 }
 
-impl MemoryLayer {
-    /// Tries the jails of this machine, as `toolgate doctor` does.
-    pub async fn of_this_machine() -> Self {
-        let report = doctor::examine(&Settings::default()).await;
-        let chosen = report.backends.iter().find(|line| Some(&line.name) == report.chosen.as_ref());
-        let is_partial = chosen.and_then(|line| line.probe.layers.get("memory")).is_some_and(|state| state.starts_with("partial: "));
-        if is_partial { Self::LeftOut } else { Self::Required }
-    }
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum YesNo {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
 }
 
 /// `toolgate init`
@@ -42,30 +65,18 @@ pub(super) fn run(dir: Option<&Path>, mut answers: Answers, yes: bool, force: bo
     if !yes {
         complete(&mut answers, &mut io::stdin().lock(), out)?;
     }
-    let memory = match answers.python {
-        Some(YesNo::No) => MemoryLayer::Required,
-        _ => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(MemoryLayer::of_this_machine()),
-    };
-    let file = write(dir.unwrap_or(Path::new(".")), &answers, memory, force)?;
+    let file = write(dir.unwrap_or(Path::new(".")), &answers, force)?;
     trust::keep(&file, &trust::digest(&text_file::read(&file)?))?;
     let mut text = format!("wrote {}\n", file.display());
-    if memory == MemoryLayer::LeftOut {
-        let why =
-            "`[python] require` leaves out `memory`, which this machine holds in part only: `toolgate doctor` says why and how to mend it";
-        text = format!("{text}{why}\n");
-    }
     let (mut snippet, mut note) = (None, None);
     if let Some(client) = answers.client {
         let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
-        let (server, _) = install::server(client, Some(&file), &places)?;
-        let (pasted, about) = (install::snippet(client, &server), install::note(client));
+        let (pasted, about) = (install::snippet(client, &install::server(client, Some(&file), &places)?.0), client.note());
         text = format!("{text}\nRegister it (or: toolgate install … --write):\n\n{pasted}\n{}\n", about.as_deref().unwrap_or_default());
         (snippet, note) = (Some(pasted), about);
     }
     text = format!("{text}check it: toolgate check {}\n", file.display());
-    let required = memory == MemoryLayer::Required;
-    let json = json!({"manifest": file, "trusted": true, "requires_memory": required, "snippet": snippet, "note": note});
-    Ok(Report { json, text, end: End::Done })
+    Ok(Report { json: json!({"manifest": file, "trusted": true, "snippet": snippet, "note": note}), text, end: End::Done })
 }
 
 /// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.
@@ -81,14 +92,15 @@ fn complete(answers: &mut Answers, input: &mut dyn BufRead, out: &mut dyn Write)
         answers.python = yes_or_no(input, out, "May they run Python in the sandbox? yes/no [yes]")?;
     }
     if answers.client.is_none() {
-        answers.client = ask(input, out, &format!("Which client? {} [none]", client_names().join(", ")), client_name)?;
+        let clients: Vec<&str> = Client::all().iter().map(|client| client.name.as_str()).collect();
+        answers.client = ask(input, out, &format!("Which client? {} [none]", clients.join(", ")), Client::named)?;
     }
     Ok(())
 }
 
 /// What a person answers to one question of yes or no; none where the answer is left open.
 /// # Errors  When nothing can be written or read.
-pub(super) fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<YesNo>> {
+fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<YesNo>> {
     ask(input, out, question, |text| match text.to_lowercase().as_str() {
         "y" | "yes" => Some(YesNo::Yes),
         "n" | "no" => Some(YesNo::No),
@@ -111,18 +123,9 @@ fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: im
     }
 }
 
-fn client_names() -> Vec<String> {
-    use clap::ValueEnum;
-    ClientName::value_variants().iter().filter_map(ClientName::to_possible_value).map(|value| value.get_name().to_owned()).collect()
-}
-
-fn client_name(text: &str) -> Option<ClientName> {
-    <ClientName as clap::ValueEnum>::from_str(text, true).ok()
-}
-
-/// The manifest for these answers: the shipped one with the lines changed that they are about.
+/// The manifest for these answers: the short or the full one with the lines changed that they are about.
 /// # Errors  When the folder's name is no text.
-pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
+fn manifest(answers: &Answers) -> io::Result<String> {
     let Some(folder) = answers.folder.as_deref().unwrap_or(Path::new(".")).to_str() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
     };
@@ -133,18 +136,13 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     if answers.network == Some(YesNo::Yes) || !answers.allow.is_empty() {
         permissions.push("NETWORK_ACCESS");
     }
-    let mut document: DocumentMut = SHIPPED.parse().map_err(io::Error::other)?;
+    let mut document: DocumentMut = if answers.full { FULL } else { SHORT }.parse().map_err(io::Error::other)?;
     put(&mut document, &["roots", "project", "path"], folder);
     put(&mut document, &["profiles", "standard", "permissions"], Array::from_iter(permissions));
     if answers.network == Some(YesNo::Yes) {
         put(&mut document, &["network", "any_public"], true);
     }
     add(&mut document, answers);
-    if memory == MemoryLayer::LeftOut
-        && let Some(layers) = at(&mut document, &["python", "require"]).and_then(Value::as_array_mut)
-    {
-        layers.retain(|layer| layer.as_str() != Some("memory"));
-    }
     let text = document.to_string();
     // What was asked for is read as any manifest is, before it is written.
     match manifest::parse(&text, tools::specs()) {
@@ -194,8 +192,8 @@ fn add(document: &mut DocumentMut, Answers { allow, interpreter, imports, .. }: 
 
 /// Writes `tools.toml` into `dir` and gives its absolute path.
 /// # Errors  When it exists and `force` is not set, or cannot be written.
-pub fn write(dir: &Path, answers: &Answers, memory: MemoryLayer, force: bool) -> io::Result<PathBuf> {
-    let text = manifest(answers, memory)?;
+fn write(dir: &Path, answers: &Answers, force: bool) -> io::Result<PathBuf> {
+    let text = manifest(answers)?;
     std::fs::create_dir_all(dir)?;
     let file = dir.canonicalize()?.join("tools.toml");
     if !force && file.symlink_metadata().is_ok() {
@@ -215,24 +213,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_answers_give_the_shipped_manifest() {
-        assert_eq!(manifest(&Answers::default(), MemoryLayer::Required).unwrap(), SHIPPED);
-    }
-
-    #[test]
-    fn where_memory_is_held_in_part_it_is_not_required() {
-        let read = |memory| manifest(&Answers::default(), memory).unwrap().parse::<toml::Table>().unwrap()["python"]["require"].clone();
-        let layers = |list: &[&str]| toml::Value::from(list.iter().map(|layer| (*layer).to_owned()).collect::<Vec<_>>());
-        assert_eq!(read(MemoryLayer::LeftOut), layers(&["filesystem", "network", "processes", "syscalls"]));
-        assert_eq!(read(MemoryLayer::Required), layers(&["filesystem", "network", "processes", "syscalls", "memory"]));
+    fn the_default_answers_give_a_short_manifest_or_the_shipped_one() {
+        let short = manifest(&Answers::default()).unwrap();
+        assert_eq!(short, SHORT);
+        assert!(short.lines().count() <= 40);
+        assert_eq!(manifest(&Answers { full: true, ..Answers::default() }).unwrap(), FULL);
+        // What the short one leaves out has the values of the full one by default, but for a layer that not every machine holds whole.
+        let read = |text: &str| manifest::parse(text, tools::specs()).unwrap();
+        let (short, mut full) = (read(SHORT), read(FULL));
+        let shown = |manifest: &manifest::Manifest| format!("{:?}\n{:?}\n{:?}", manifest.approvals, manifest.filters, manifest.python);
+        full.python.require.retain(|layer| layer != "memory");
+        assert_eq!(shown(&short), shown(&full));
+        assert_eq!(short.files.denied, full.files.denied);
     }
 
     #[test]
     fn each_answer_changes_its_line_and_no_other() {
-        let answers =
-            Answers { folder: Some("/home/a \"b\"".into()), network: Some(YesNo::Yes), python: Some(YesNo::No), ..Answers::default() };
-        let text = manifest(&answers, MemoryLayer::Required).unwrap();
-        let changed: Vec<&str> = text.lines().zip(SHIPPED.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
+        let answers = Answers {
+            folder: Some("/home/a \"b\"".into()),
+            network: Some(YesNo::Yes),
+            python: Some(YesNo::No),
+            full: true,
+            ..Answers::default()
+        };
+        let text = manifest(&answers).unwrap();
+        let changed: Vec<&str> = text.lines().zip(FULL.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
             changed,
             [
@@ -250,11 +255,11 @@ mod tests {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let with = |allow: &[&str], imports: &[&str]| {
             let interpreter = Some("/envs/data/bin/python".to_owned());
-            let answers = Answers { allow: words(allow), interpreter, imports: words(imports), ..Answers::default() };
-            manifest(&answers, MemoryLayer::Required)
+            let answers = Answers { allow: words(allow), interpreter, imports: words(imports), full: true, ..Answers::default() };
+            manifest(&answers)
         };
         let text = with(&["docs.python.org", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"]).unwrap();
-        let changed: Vec<&str> = text.lines().filter(|new| SHIPPED.lines().all(|old| *new != old)).collect();
+        let changed: Vec<&str> = text.lines().filter(|new| FULL.lines().all(|old| *new != old)).collect();
         assert_eq!(
             changed,
             [
@@ -283,7 +288,7 @@ mod tests {
             folder: Some("src".into()),
             network: Some(YesNo::Yes),
             python: Some(YesNo::No),
-            client: Some(ClientName::Zed),
+            client: Client::named("zed"),
             ..Answers::default()
         };
         assert_eq!(answers, wanted);
@@ -298,17 +303,14 @@ mod tests {
     fn an_existing_manifest_is_kept_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tools.toml"), "mine").unwrap();
-        assert_eq!(
-            write(folder.path(), &Answers::default(), MemoryLayer::Required, false).unwrap_err().kind(),
-            io::ErrorKind::AlreadyExists
-        );
+        assert_eq!(write(folder.path(), &Answers::default(), false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(folder.path().join("tools.toml")).unwrap(), "mine");
         std::fs::set_permissions(folder.path().join("tools.toml"), std::fs::Permissions::from_mode(0o600)).unwrap();
-        let file = write(folder.path(), &Answers::default(), MemoryLayer::Required, true).unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), SHIPPED);
+        let file = write(folder.path(), &Answers::default(), true).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), SHORT);
         let mode = |file: &Path| file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&file), 0o600, "its mode stays");
-        let file = write(&folder.path().join("new"), &Answers::default(), MemoryLayer::Required, false).unwrap();
+        let file = write(&folder.path().join("new"), &Answers::default(), false).unwrap();
         assert_eq!(mode(&file), 0o644, "other users of the machine can read a new one");
     }
 }

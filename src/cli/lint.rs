@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toolgate_pycheck::{self as python, Check, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 use super::arguments::{Input, ManifestChoice};
-use super::layout::{Colour, marked};
+use super::layout::{Colour, underlined};
 use super::run::{self, End, Fault, reader, whole};
 use super::{jsonl, setup};
 use crate::filter::{escape, escape_line};
@@ -75,21 +75,20 @@ fn pretty(report: &Report, file: &str, colour: Colour) -> String {
         // The snippet may begin inside the line; then it was cut 80 code points before the finding.
         let before = (finding.column as usize).saturating_sub(1);
         let skipped = if before < 200 { 0 } else { before.saturating_sub(80) };
-        let (shown, mark) = marked(&finding.source_line, before - skipped, finding.length as usize);
+        let paint = |text: &str| colour.paint(code, text);
         let gutter = " ".repeat(finding.line.to_string().len());
-        let _ = writeln!(out, "{}: {} [{}]", colour.paint(code, word), escape(&finding.message), finding.rule);
-        let _ = writeln!(out, "{gutter}--> {file}:{}:{}", finding.line, finding.column);
-        let _ = writeln!(out, "{} | {shown}\n{gutter} | {}", finding.line, colour.paint(code, &mark));
+        let place = format!("{gutter}--> {file}:{}:{}", finding.line, finding.column);
+        let _ = writeln!(out, "{}: {} [{}]\n{place}", paint(word), escape(&finding.message), finding.rule);
+        out += &underlined(finding.line as usize, &finding.source_line, before - skipped, finding.length as usize, paint);
         let _ = writeln!(out, "{gutter} = {}\n", escape(&finding.hint));
     }
     let denied = report.findings.iter().filter(|finding| finding.severity == Severity::Deny).count();
-    let warned = report.findings.len() - denied;
-    let _ = match report.verdict {
-        Verdict::Allow => writeln!(out, "{file}: allowed"),
-        Verdict::Warn => writeln!(out, "{file}: allowed, {warned} to look at"),
-        Verdict::Deny => writeln!(out, "{file}: refused, {denied} to mend"),
+    let end = match report.verdict {
+        Verdict::Allow => "allowed".to_owned(),
+        Verdict::Warn => format!("allowed, {} to look at", report.findings.len() - denied),
+        Verdict::Deny => format!("refused, {denied} to mend"),
     };
-    out
+    out + &format!("{file}: {end}\n")
 }
 
 #[cfg(test)]

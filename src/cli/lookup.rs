@@ -5,6 +5,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::run::Fault;
+
 /// The name of a manifest.
 pub const NAME: &str = "tools.toml";
 
@@ -30,14 +32,14 @@ pub enum By {
 
 /// The manifest that is meant: the flag, the environment, upward from here, the configuration folder. None: the built-in one.
 /// # Errors  What keeps a file that was found from being used.
-pub fn manifest(flag: Option<&Path>) -> Result<Option<Manifest>, String> {
+pub fn manifest(flag: Option<&Path>) -> Result<Option<Manifest>, Fault> {
     let variable = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     if let Some(file) = flag.map(Path::to_owned).or_else(|| variable("TOOLGATE_MANIFEST")) {
         return Ok(Some(Manifest { path: file, by: By::Name }));
     }
     let home = variable("HOME");
     if let Some(found) = std::env::current_dir().ok().and_then(|here| upward(&here, home.as_deref())) {
-        of_caller(&found)?;
+        of_caller(&found).map_err(Fault::Refused)?;
         // The one beside the user is spoken of as they see it.
         let path = if std::env::current_dir().is_ok_and(|here| found == here.join(NAME)) { PathBuf::from(NAME) } else { found };
         return Ok(Some(Manifest { path, by: By::Place }));

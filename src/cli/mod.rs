@@ -37,4 +37,4 @@ pub mod world;
 pub mod world_state;
 
 pub use change::Change;
-pub use run::run;
+pub use run::{End, Fault, Report, run};

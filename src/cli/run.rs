@@ -3,30 +3,30 @@
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use jiff::Timestamp;
 use serde_json::Value;
 
-use super::arguments::{Arguments, AuditCommand, Command, Globals, HttpChoice, Input, ManifestChoice, PackagesCommand};
-use super::audit::Form;
+use super::arguments::{Arguments, Command, Globals, HttpChoice, Input, ManifestChoice};
 use super::logs::LogFormat;
+use super::packages::PackagesCommand;
 use super::{
     approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, python, scan, setup, simulate, switch,
     trust, watch,
 };
-use crate::audit::Filter;
+use crate::audit;
 use crate::filter::escape;
 use crate::server;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub enum End {
+    /// What was asked for is done.
     Done,
     /// A check failed, a log is broken, a call denied.
     Negative,
@@ -40,10 +40,13 @@ impl End {
 
 /// What a command came to: for scripts and for a person. [`run`] prints one of the two.
 #[derive(Debug)]
-pub(super) struct Report {
-    pub(super) json: Value,
-    pub(super) text: String,
-    pub(super) end: End,
+pub struct Report {
+    /// For scripts; null where all was printed on the way.
+    pub json: Value,
+    /// For a person.
+    pub text: String,
+    /// How the command ended.
+    pub end: End,
 }
 
 impl From<End> for Report {
@@ -55,33 +58,44 @@ impl From<End> for Report {
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub enum Fault {
+    /// The manifest has faults.
+    #[error("{}", all(.file, .faults))]
+    Manifest {
+        /// Its path.
+        file: PathBuf,
+        /// All of them.
+        faults: Vec<crate::manifest::Fault>,
+    },
+    /// The manifest reads well, and must not be served: it is not trusted, or what it asks cannot be held here.
+    #[error("the manifest is refused: {0}")]
+    Refused(String),
+    /// The log cannot be opened, read or written.
     #[error(transparent)]
-    Unbuilt(#[from] setup::Unbuilt),
-    #[error(transparent)]
-    Log(#[from] log::Failed),
-    #[error(transparent)]
-    Approvals(#[from] approvals::Failed),
-    #[error(transparent)]
-    Install(#[from] install::Fault),
+    Log(#[from] audit::Fault),
+    /// There is nobody to take an answer to a question.
+    #[error("no server is running on the state folder `{0}`, so nothing waits and nothing can be answered")]
+    NoServer(String),
+    /// The words of the command line fit nothing, or what they name cannot be used.
     #[error("{0}")]
     Use(String),
-    /// Said already; whether it was a no.
+    /// It was printed already; whether it was a no.
     #[error("")]
-    Told(bool),
+    Printed(bool),
+    /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+fn all(file: &Path, faults: &[crate::manifest::Fault]) -> String {
+    let lines: Vec<String> = faults.iter().map(|fault| format!("  {}:{fault}", file.display())).collect();
+    format!("the manifest is refused, {} fault(s):\n{}", faults.len(), lines.join("\n"))
 }
 
 impl Fault {
     /// Whether the command was used well, and the answer is no.
     fn is_negative(&self) -> bool {
-        matches!(
-            self,
-            Fault::Told(true)
-                | Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_))
-                | Fault::Approvals(approvals::Failed::Nobody(_))
-        )
+        matches!(self, Fault::Printed(true) | Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_))
     }
 }
 
@@ -105,7 +119,7 @@ pub fn run() -> ExitCode {
         match report.json {
             _ if !globals.json => out.write_all(report.text.as_bytes())?,
             Value::Null => {}
-            json => writeln!(out, "{json}")?,
+            json => writeln!(out, "{}", audit::json(&json))?,
         }
         out.flush()?;
         Ok(report.end)
@@ -116,7 +130,7 @@ pub fn run() -> ExitCode {
         // The reader has seen enough: that is no fault, whatever the command made of it.
         Err(_) if out.is_closed => ExitCode::SUCCESS,
         Err(fault) => {
-            if !matches!(fault, Fault::Told(_)) {
+            if !matches!(fault, Fault::Printed(_)) {
                 LogFormat::Text.failed(&escape(&fault.to_string()));
             }
             ExitCode::from(if fault.is_negative() { 1 } else { 2 })
@@ -166,24 +180,20 @@ impl Write for Output {
 fn dispatch(command: Command, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
     let Globals { manifest, json, quiet, .. } = globals;
     let named = |choice: ManifestChoice| ManifestChoice { manifest: manifest.clone(), ..choice };
-    let choice = || ManifestChoice::from(manifest.clone());
+    let choice = || named(ManifestChoice::default());
     let state = || setup::state_of(manifest.as_deref());
     match command {
+        Command::Serve { .. } | Command::Demo if *json => Err(Fault::Use("--json is for commands with a result".to_owned())),
         Command::Serve { choice, http, log_format } => {
             serve(&named(choice), &http, LogFormat::asked(log_format).map_err(Fault::Use)?, *quiet).map(Report::from)
         }
-        Command::Demo => demo::run(out).map(|()| End::Done.into()).map_err(Fault::from),
+        Command::Demo => demo::run(out),
         Command::Init { dir, answers, yes, force } => init::run(dir.as_deref(), answers, yes || *json, force, out),
         Command::Lint { input, imports } => lint::run(&input, imports.as_deref(), manifest.is_some().then(choice), out),
-        Command::Audit { command } => audit(&state()?, command, *json, out).map(Report::from),
-        Command::Approvals { command } => Ok(End::of(approvals::run(&state()?, command, *json, out)?).into()),
-        Command::Kill { reason } => switch::kill(&reason, &state()?, *json, out).map(Report::from),
-        Command::Resume { principal, session } => {
-            match principal.map(switch::Suspended::Principal).or(session.map(switch::Suspended::Session)) {
-                Some(suspended) => switch::reset(&suspended, &state()?, *json, out).map(Report::from),
-                None => switch::resume(&state()?, *json, out).map(Report::from),
-            }
-        }
+        Command::Audit { command } => log::run(&state()?, command, *json, out),
+        Command::Approvals { command } => approvals::run(&state()?, command, *json, out),
+        Command::Kill { reason } => switch::kill(&reason, &state()?),
+        Command::Resume { principal, session } => switch::resume(principal.as_deref(), session.as_deref(), &state()?),
         Command::Doctor => doctor::run(&choice()),
         Command::Schema => {
             writeln!(out, "{:#}", crate::manifest::schema())?;
@@ -191,23 +201,14 @@ fn dispatch(command: Command, globals: &Globals, out: &mut dyn Write) -> Result<
         }
         Command::Trust { file, yes, remove } => trust::run(file.as_deref().or(manifest.as_deref()), yes, remove, *json, out),
         Command::Install { client, write, remove: true } | Command::Uninstall { client, write } => install::remove_from(client, write),
-        Command::Install { client, write, remove: false } => {
-            let asks = !json && !quiet && io::stdin().is_terminal();
-            install::run(client, write, asks, manifest.as_deref(), out)
-        }
+        Command::Install { client, write, remove: false } => install::run(client, write, manifest.as_deref()),
         Command::Check { file, policy_only } => check::run(file.as_deref().or(manifest.as_deref()), policy_only),
         Command::Explain { tool, arguments, choice } => explain::run(&tool, &arguments, &named(choice)),
         Command::Simulate { cases } => simulate::run(&cases, out).map(Report::from),
         Command::Python { file, choice } => python::run(&file, &named(choice)),
         Command::Packages { command: PackagesCommand::Sync { locked, upgrade } } => {
-            let found = setup::find_trusted(&choice())?;
-            let reach = match (locked, upgrade) {
-                (true, _) => packages::Reach::Locked,
-                (_, true) => packages::Reach::Upgrade,
-                _ => packages::Reach::Ordinary,
-            };
-            let mut silent = io::sink();
-            packages::sync(&found, reach, if *json { &mut silent } else { out })
+            let (found, mut silent) = (setup::find_trusted(&choice())?, io::sink());
+            packages::sync(&found, locked, upgrade, if *json { &mut silent } else { out })
         }
         Command::Scan { input } => scan::run(&input, manifest.is_some().then(choice), out),
         Command::Extract { input } => extract::run(&input, out),
@@ -221,7 +222,7 @@ fn serve(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat, quiet: boo
         // Said here, in the form that was asked for.
         Err(fault) if form == LogFormat::Json => {
             form.failed(&fault.to_string());
-            Err(Fault::Told(fault.is_negative()))
+            Err(Fault::Printed(fault.is_negative()))
         }
         ended => ended,
     }
@@ -270,38 +271,4 @@ pub(super) fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
     let mut bytes = Vec::new();
     reader(file)?.read_to_end(&mut bytes)?;
     Ok((file.display().to_string(), bytes))
-}
-
-fn audit(state: &Path, command: AuditCommand, json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    // What is left of a log that was taken away is for `verify` to tell.
-    if !matches!(command, AuditCommand::Verify { .. }) && !state.join("audit").is_dir() {
-        let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
-        return Err(Fault::Use(format!("there is no audit log in `{}` yet: {why}", state.display())));
-    }
-    let form = if json { Form::Json } else { Form::Text };
-    let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
-    match command {
-        AuditCommand::Verify { head } => return Ok(End::of(log::verify(state, head.as_deref(), form, out)?)),
-        AuditCommand::Head => return Ok(End::of(log::head(state, form, out)?)),
-        AuditCommand::Tail { terms, lines, follow } => {
-            let mut wait = || {
-                std::thread::sleep(Duration::from_millis(200));
-                true
-            };
-            let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
-            log::tail(state, lines, &filter(&terms)?, form, wait, out)?;
-        }
-        AuditCommand::Query { terms } => {
-            log::query(state, &filter(&terms)?, None, form, out)?;
-        }
-        AuditCommand::Show { call } => {
-            if !log::show(state, &call, form, out)? {
-                writeln!(io::stderr(), "toolgate: no record of a call `{}`; `toolgate audit tail` names the last ones", escape(&call))?;
-                return Ok(End::Negative);
-            }
-        }
-        AuditCommand::Report { network: true } => log::network(state, form, out)?,
-        AuditCommand::Report { network: false } => log::report(state, &filter(&[])?, form, out)?,
-    }
-    Ok(End::Done)
 }

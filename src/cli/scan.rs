@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::arguments::{Input, ManifestChoice};
 use super::run::{End, Fault, Report, reader, whole};
@@ -30,7 +30,11 @@ pub(super) fn run(input: &Input, choice: Option<ManifestChoice>, out: &mut dyn W
 /// What one text holds.
 fn report(name: &str, text: &str, is_html: bool, rules: &ContentRules) -> Report {
     let findings = findings(text, is_html, rules);
-    Report { json: json!({"findings": rows(text, &findings)}), text: pretty(name, text, &findings), end: End::of(findings.is_empty()) }
+    let rows = in_points(text, &findings).into_iter().zip(&findings);
+    // The closer name beside the type is for this answer alone.
+    let rows = rows.map(|(row, found)| Row { sub: Some(found.finding.sub).filter(|sub| !sub.is_empty()), ..row });
+    let json = json!({"findings": rows.collect::<Vec<_>>()});
+    Report { json, text: pretty(name, text, &findings), end: End::of(findings.is_empty()) }
 }
 
 /// The longest line of a JSONL file, in bytes.
@@ -54,18 +58,6 @@ pub fn scan_jsonl(input: impl BufRead, output: impl Write, rules: &ContentRules)
     })
 }
 
-/// The findings of one text as scripts read them, with the closer name as `sub`.
-fn rows(text: &str, findings: &[Found<'_>]) -> Vec<Value> {
-    let with_sub = |(row, found): (Row, &Found<'_>)| {
-        let mut value = json!(row);
-        if let (Some(object), false) = (value.as_object_mut(), found.finding.sub.is_empty()) {
-            object.insert("sub".to_owned(), found.finding.sub.into());
-        }
-        value
-    };
-    in_points(text, findings).into_iter().zip(findings).map(with_sub).collect()
-}
-
 /// What a file holds, for a person: one line per finding with its place and the start of it, escaped; then a count.
 ///
 /// The value of a secret is never shown, only its first four characters.
@@ -75,39 +67,24 @@ fn pretty(name: &str, text: &str, findings: &[Found<'_>]) -> String {
         return format!("{name}: nothing found\n");
     }
     let mut out = String::new();
-    let mut line = 1;
-    let mut line_start = 0;
-    let mut read = 0;
+    let (mut line, mut line_start, mut read) = (1, 0, 0);
     for Found { finding, type_ } in findings {
         let before = text.get(read..finding.start).unwrap_or_default();
         line += before.matches('\n').count();
-        if let Some(at) = before.rfind('\n') {
-            line_start = read + at + 1;
-        }
+        line_start = before.rfind('\n').map_or(line_start, |at| read + at + 1);
         read = finding.start;
         let column = text.get(line_start..finding.start).map_or(1, |head| head.chars().count() + 1);
         let value = text.get(finding.start..finding.end).unwrap_or_default();
         let shown: String = value.chars().take(if finding.kind == Kind::Secret { 4 } else { 60 }).collect();
         let more = if shown.len() < value.len() { "…" } else { "" };
         let sub = if finding.sub.is_empty() || finding.sub == finding.type_ { String::new() } else { format!(" ({})", finding.sub) };
+        let (kind, shown) = (finding.kind.as_str(), filter::escape_line(&shown));
         // Writing to a String cannot fail.
-        let _ = writeln!(
-            out,
-            "{name}:{line}:{column}: {} {}{sub} {:.2}: {}{more}",
-            finding.kind.as_str(),
-            type_,
-            finding.score,
-            filter::escape_line(&shown)
-        );
+        let _ = writeln!(out, "{name}:{line}:{column}: {kind} {type_}{sub} {:.2}: {shown}{more}", finding.score);
     }
-    let counts: Vec<String> = Kind::ALL
-        .iter()
-        .map(|kind| kind.as_str())
-        .chain(["rule"])
-        .map(|kind| (kind, findings.iter().filter(|found| found.finding.kind.as_str() == kind).count()))
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{count} {kind}"))
-        .collect();
+    let count = |kind: &str| findings.iter().filter(|found| found.finding.kind.as_str() == kind).count();
+    let kinds = Kind::ALL.iter().map(|kind| kind.as_str()).chain(["rule"]);
+    let counts: Vec<String> = kinds.filter(|kind| count(kind) > 0).map(|kind| format!("{} {kind}", count(kind))).collect();
     let _ = writeln!(out, "{name}: {}", counts.join(", "));
     out
 }
@@ -132,6 +109,8 @@ struct Row {
     start: usize,
     end: usize,
     score: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub: Option<&'static str>,
 }
 
 /// A finding and its type, or the name of the rule that found it.
@@ -188,12 +167,15 @@ fn in_points(text: &str, findings: &[Found<'_>]) -> Vec<Row> {
             end: point(finding.end),
             // Two places: more would pretend to a precision the score does not have.
             score: (f64::from(finding.score) * 100.0).round() / 100.0,
+            sub: None,
         })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn run(input: &str) -> (String, usize) {

@@ -9,56 +9,17 @@ use std::sync::{Arc, OnceLock};
 use super::arguments::ManifestChoice;
 use super::guarded::guarded;
 use super::lookup::{self, By};
+use super::run::Fault;
 use super::{check, environment, rule_files, trust};
-use crate::audit::{self, Log, StateDir};
+use crate::audit::{Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
-use crate::manifest::{self, Fault, Manifest, Place, StateFolder};
+use crate::manifest::{self, Manifest, Place};
 use crate::sandbox::files::{self, Roots, Where};
 use crate::sandbox::web::{self, Egress};
 use crate::sandbox::{Sandbox, programs};
 use crate::server::http;
 use crate::tools;
-
-/// Why no house could be built; for the operator, so it may name paths.
-#[derive(Debug, thiserror::Error)]
-pub enum Unbuilt {
-    /// The manifest has faults.
-    #[error("{}", all(.file, .faults))]
-    Manifest {
-        /// Its path.
-        file: PathBuf,
-        /// All of them.
-        faults: Vec<Fault>,
-    },
-    /// Something of the machine cannot be used.
-    #[error("{what}: {source}")]
-    Machine {
-        /// What.
-        what: String,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// The log cannot be opened.
-    #[error("the audit log cannot be opened, so no call would be made: {0}")]
-    Log(#[from] audit::Fault),
-    /// The manifest reads well, and must not be served: a test of its own fails, or what it asks cannot be held here.
-    #[error("the manifest is refused: {0}")]
-    Refused(String),
-    /// A choice on the command line that fits nothing.
-    #[error("{0}")]
-    Choice(String),
-}
-
-fn all(file: &Path, faults: &[Fault]) -> String {
-    let lines: Vec<String> = faults.iter().map(|fault| format!("  {}:{fault}", file.display())).collect();
-    format!("the manifest is refused, {} fault(s):\n{}", faults.len(), lines.join("\n"))
-}
-
-fn machine(what: impl Into<String>) -> impl FnOnce(io::Error) -> Unbuilt {
-    |source| Unbuilt::Machine { what: what.into(), source }
-}
 
 /// A manifest and where it came from.
 #[derive(Debug)]
@@ -78,27 +39,40 @@ impl Found {
     pub fn builtin() -> Self {
         Self { file: None, by: By::Name, text: String::new(), manifest: Manifest::builtin() }
     }
+
+    /// The state folder of its servers.
+    /// # Errors  When there is no place for it.
+    pub fn state(&self) -> Result<PathBuf, Fault> {
+        state_path(self.manifest.state.dir.as_deref(), self.file.as_deref())
+    }
+
+    /// What no call may touch.
+    pub fn guarded(&self) -> Vec<PathBuf> {
+        guarded(self.file.as_deref(), &self.manifest)
+    }
+
+    fn refused(&self, faults: Vec<manifest::Fault>) -> Fault {
+        Fault::Manifest { file: self.file.clone().unwrap_or_default(), faults }
+    }
 }
 
-/// The path of the manifest a choice means: the flag, the environment, upward from here, the configuration folder; none is the built-in one.
-/// # Errors  What keeps a file that was found from being used.
-pub fn manifest_path(flag: Option<&Path>) -> Result<Option<PathBuf>, Unbuilt> {
-    Ok(lookup::manifest(flag).map_err(Unbuilt::Refused)?.map(|found| found.path))
+fn unusable(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Fault {
+    move |why| Fault::Use(format!("{what}: {why}"))
 }
 
 /// Reads and places a manifest; looks at no root yet.
 /// # Errors  Every fault of it at once.
-pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
-    let Some(lookup::Manifest { path: file, by }) = lookup::manifest(choice.manifest.as_deref()).map_err(Unbuilt::Refused)? else {
+pub fn find(choice: &ManifestChoice) -> Result<Found, Fault> {
+    let Some(lookup::Manifest { path: file, by }) = lookup::manifest(choice.manifest.as_deref())? else {
         return Ok(Found::builtin());
     };
-    let text = super::text_file::read(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
+    let text = super::text_file::read(&file).map_err(unusable(format!("the manifest `{}` cannot be read", file.display())))?;
     Ok(Found { by, ..read(&file, text, &choice.roots)? })
 }
 
 /// Like [`find`], for what serves by a manifest or starts what it names.
 /// # Errors  As [`find`], and that it was found, not named, and is not trusted.
-pub fn find_trusted(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
+pub fn find_trusted(choice: &ManifestChoice) -> Result<Found, Fault> {
     let found = find(choice)?;
     trust::demanded(&found)?;
     Ok(found)
@@ -106,19 +80,19 @@ pub fn find_trusted(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
 
 /// Reads a text as the manifest that lies at `file`, with roots that the command line put elsewhere.
 /// # Errors  Every fault of it at once.
-pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Found, Unbuilt> {
-    let refused = |faults| Unbuilt::Manifest { file: file.to_owned(), faults };
+pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Found, Fault> {
+    let refused = |faults| Fault::Manifest { file: file.to_owned(), faults };
     let mut manifest = manifest::parse(&text, tools::specs()).map_err(refused)?;
-    let canonical = file.canonicalize().map_err(machine(format!("the manifest `{}` cannot be found", file.display())))?;
+    let canonical = file.canonicalize().map_err(unusable(format!("the manifest `{}` cannot be found", file.display())))?;
     for (name, path) in roots {
-        let path = std::path::absolute(path).map_err(machine(format!("`{}` is no place", path.display())))?;
-        manifest.place_root(name, &path.to_string_lossy()).map_err(|fault| Unbuilt::Choice(format!("--root {name}: {fault}")))?;
+        let path = std::path::absolute(path).map_err(unusable(format!("`{}` is no place", path.display())))?;
+        manifest.place_root(name, &path.to_string_lossy()).map_err(|fault| Fault::Use(format!("--root {name}: {fault}")))?;
     }
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
     manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
     rule_files::add(&mut manifest, base).map_err(refused)?;
-    if let Ok(state) = state_path(&manifest, Some(&canonical)) {
+    if let Ok(state) = state_path(manifest.state.dir.as_deref(), Some(&canonical)) {
         manifest.python.installed = environment::installed(&manifest, Some(&canonical), &state);
     }
     Ok(Found { file: Some(canonical), by: By::Name, text, manifest })
@@ -140,10 +114,10 @@ pub(super) fn named_state() -> Option<&'static Path> {
     NAMED_STATE.get().map(PathBuf::as_path)
 }
 
-/// The state folder: of the command line, the manifest, the environment, or the user.
+/// The state folder: of the command line, the manifest (`dir`, beside `file`), the environment, or the user.
 /// # Errors  When there is no place for it.
-pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, Unbuilt> {
-    match manifest.state.dir.as_deref().filter(|dir| !dir.is_empty() && NAMED_STATE.get().is_none()) {
+fn state_path(dir: Option<&str>, file: Option<&Path>) -> Result<PathBuf, Fault> {
+    match dir.filter(|dir| !dir.is_empty() && NAMED_STATE.get().is_none()) {
         Some(dir) => Ok(file.and_then(Path::parent).unwrap_or(Path::new(".")).join(dir)),
         None => own_state(),
     }
@@ -151,60 +125,42 @@ pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, U
 
 /// The state folder where no manifest says another: of the command line, the environment, or the user.
 /// # Errors  When there is no place for it.
-pub(super) fn own_state() -> Result<PathBuf, Unbuilt> {
-    if let Some(dir) = NAMED_STATE.get() {
-        return Ok(dir.clone());
-    }
-    if let Some(dir) = std::env::var_os("TOOLGATE_STATE_DIR").filter(|text| !text.is_empty()) {
-        return Ok(PathBuf::from(dir));
-    }
-    let base = std::env::var_os("XDG_STATE_HOME")
-        .filter(|text| !text.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state")));
-    base.map(|base| base.join("toolgate")).ok_or_else(|| {
-        Unbuilt::Choice("there is no place for the state folder; give `--state-dir`, or set TOOLGATE_STATE_DIR or `[state] dir`".to_owned())
+pub(super) fn own_state() -> Result<PathBuf, Fault> {
+    let variable = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
+    let of_user = || variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state"))).map(|base| base.join("toolgate"));
+    NAMED_STATE.get().cloned().or_else(|| variable("TOOLGATE_STATE_DIR")).or_else(of_user).ok_or_else(|| {
+        Fault::Use("there is no place for the state folder; give `--state-dir`, or set TOOLGATE_STATE_DIR or `[state] dir`".to_owned())
     })
 }
 
-/// The state folder that commands about a running server mean. A manifest with faults must not keep the operator from the log or the switch: of such
-/// a one `[state] dir` alone is read. A manifest that was found and is not trusted says no folder: it may have come with a repository, and would lead
+/// The state folder that commands about a running server mean. A manifest with faults must not keep the operator from the log or the switch: its
+/// `[state] dir` alone is read. A manifest that was found and is not trusted says no folder: it may have come with a repository, and would lead
 /// the operator away from the servers that run.
 /// # Errors  When a manifest that was named cannot be read, or there is no place for the folder.
-pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
-    let choice = flag.map(Path::to_owned).into();
-    let untrusted = |file: &Path| {
-        tracing::warn!("`{}` is not trusted, so its `[state] dir` is not used; name it with `--manifest` to use it", file.display());
-        own_state()
+pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Fault> {
+    let Ok(Some(found)) = lookup::manifest(flag) else { return own_state() };
+    let text = match super::text_file::read(&found.path) {
+        Err(why) if flag.is_some() => return Err(unusable(format!("the manifest `{}` cannot be read", found.path.display()))(why)),
+        text => text.unwrap_or_default(),
     };
-    match find(&choice) {
-        Ok(found) if found.manifest.state.dir.is_some() && trust::demanded(&found).is_err() => {
-            untrusted(found.file.as_deref().unwrap_or(Path::new("")))
-        }
-        Ok(found) => state_path(&found.manifest, found.file.as_deref()),
-        Err(fault @ Unbuilt::Machine { .. }) if flag.is_some() => Err(fault),
-        Err(_) => {
-            let found = lookup::manifest(flag).ok().flatten();
-            let by = found.as_ref().map_or(By::Name, |found| found.by);
-            let file = found.and_then(|found| found.path.canonicalize().ok());
-            let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
-            if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &trust::digest(&text))) {
-                return untrusted(file);
-            }
-            let table: toml::Table = text.parse().unwrap_or_default();
-            let dir = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str).map(str::to_owned);
-            state_path(&Manifest { state: StateFolder { dir }, ..Manifest::builtin() }, file.as_deref())
-        }
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let Some(dir) = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str) else { return own_state() };
+    let file = found.path.canonicalize()?;
+    let sha256 = || read(&file, text.clone(), &[]).map_or_else(|_| trust::digest(&text), |found| found.manifest.sha256);
+    if found.by == By::Place && !trust::is_trusted(&file, &sha256()) {
+        tracing::warn!("`{}` is not trusted, so its `[state] dir` is not used; name it with `--manifest` to use it", file.display());
+        return own_state();
     }
+    state_path(Some(dir), Some(&file))
 }
 
 /// The profile a process on standard input and output gets.
 /// # Errors  When the one that was asked for does not exist.
-pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Option<String>, Unbuilt> {
+pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Option<String>, Fault> {
     match choice.profile.clone().or_else(|| manifest.clients.stdio.clone()) {
         Some(name) if !manifest.profiles.contains_key(&name) => {
             let known: Vec<&str> = manifest.profiles.keys().map(String::as_str).collect();
-            Err(Unbuilt::Choice(format!("there is no profile `{name}`; the manifest has: {}", known.join(", "))))
+            Err(Fault::Use(format!("there is no profile `{name}`; the manifest has: {}", known.join(", "))))
         }
         found => Ok(found),
     }
@@ -212,17 +168,16 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
 
 /// Opens everything the manifest names and builds the house.
 /// # Errors  What cannot be opened; nothing is served then.
-pub fn build(mut found: Found) -> Result<House, Unbuilt> {
-    let path = state_path(&found.manifest, found.file.as_deref())?;
+pub fn build(mut found: Found) -> Result<House, Fault> {
+    let path = found.state()?;
     let places = checked_places(&mut found, &path)?;
-    let state = Arc::new(StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?);
+    let state = Arc::new(StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?);
     if let Err(fault) = state.heed() {
         tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
     }
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
-    let guarded = guarded(found.file.as_deref(), &found.manifest);
     let manifest = &found.manifest;
-    let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
+    let roots = Roots::open(&places, &found.guarded(), Some(state.path())).map_err(unopened)?;
     let jail = programs::Settings {
         preload: manifest.python.preload.clone(),
         sessions: programs::SessionBounds { max: manifest.python.sessions.max as usize, idle: manifest.python.sessions.idle },
@@ -231,7 +186,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     };
     let egress = Egress::new(web::Settings { max_connections: manifest.network.max_connections, ..web::Settings::default() });
     let log = Arc::new(log);
-    let gate = Gate::new(found.manifest, state).map_err(machine("the shared counts cannot be opened"))?;
+    let gate = Gate::new(found.manifest, state).map_err(unusable("the shared counts cannot be opened"))?;
     let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
     let house = House::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
@@ -242,35 +197,34 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
 /// How the programs of a manifest are run.
 pub(super) fn jail(found: &Found, state: &Path) -> programs::Settings {
     let python = &found.manifest.python;
-    let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), state);
+    let (interpreter, unready) = environment::find(&found.manifest, found.file.as_deref(), state);
     let (backend, container) = (python.backend.clone(), programs::container_settings(python));
     programs::Settings { interpreter, unready, backend, container, ..programs::Settings::default() }
 }
 
 /// What must hold of a manifest on any machine: its own tests.
 /// # Errors  Those that do not hold.
-pub(super) fn checked_policy(found: &Found) -> Result<(), Unbuilt> {
+pub(super) fn checked_policy(found: &Found) -> Result<(), Fault> {
     let faults = check::failed_tests(tools::all(), &found.manifest);
-    if faults.is_empty() { Ok(()) } else { Err(Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults }) }
+    if faults.is_empty() { Ok(()) } else { Err(found.refused(faults)) }
 }
 
 /// The places of a manifest that is to be served, with what must hold of it: its own tests, the files that it names, its folders. Changes nothing
 /// on the machine.
 /// # Errors  What does not hold, is missing, or cannot be held here.
-pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<files::Place>, Unbuilt> {
-    let file = found.file.clone().unwrap_or_default();
+pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<files::Place>, Fault> {
     // The manifest's own tests run at every load; one that fails refuses the file.
     checked_policy(found)?;
     let faults = missing_files(&found.manifest, found.file.as_deref());
     if !faults.is_empty() {
-        return Err(Unbuilt::Manifest { file, faults });
+        return Err(found.refused(faults));
     }
     let places = places(found)?;
     let state = examined(&found.manifest, state, &places).map_err(|what| match &found.manifest.state.dir {
-        Some(_) => Unbuilt::Manifest { file, faults: vec![found.manifest.fault("state.dir", what)] },
-        None => Unbuilt::Choice(what),
+        Some(_) => found.refused(vec![found.manifest.fault("state.dir", what)]),
+        None => Fault::Use(what),
     })?;
-    let guarded = guarded(found.file.as_deref(), &found.manifest);
+    let guarded = found.guarded();
     let own: Vec<&Path> = guarded.iter().chain([&state]).map(PathBuf::as_path).collect();
     python_writes_apart(&found.manifest, &places, &own)?;
     // Opened without the state folder: nothing is made.
@@ -294,7 +248,7 @@ fn examined(manifest: &Manifest, state: &Path, places: &[files::Place]) -> Resul
 }
 
 /// A fault for each file that the manifest names and that is not there.
-fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<Fault> {
+fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<manifest::Fault> {
     let base = file.and_then(Path::parent).unwrap_or(Path::new("."));
     let mut faults = Vec::new();
     for (index, rule) in manifest.clients.oauth.iter().enumerate().filter(|(_, rule)| !rule.jwks.starts_with("https://")) {
@@ -316,13 +270,13 @@ fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<Fault> {
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
-fn python_writes_apart(manifest: &Manifest, places: &[files::Place], guarded: &[&Path]) -> Result<(), Unbuilt> {
+fn python_writes_apart(manifest: &Manifest, places: &[files::Place], guarded: &[&Path]) -> Result<(), Fault> {
     for place in places {
         let Where::Folder(folder) = &place.at else { continue };
         let writable = manifest.python.roots.iter().any(|seen| seen.name == place.name && seen.mode == manifest::RootMode::ReadWrite);
         let writes = writable && manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
         if let Some(inside) = guarded.iter().find(|path| writes && path.starts_with(folder)) {
-            return Err(Unbuilt::Refused(format!(
+            return Err(Fault::Refused(format!(
                 "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; \
                  write `{{ name = \"{}\", mode = \"ro\" }}` for a view that cannot be written, or leave it out of `[python] roots`",
                 place.name,
@@ -340,42 +294,35 @@ pub(super) fn wall_seconds() -> u64 {
 }
 
 /// A root that cannot be opened.
-pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Unbuilt {
-    Unbuilt::Machine { what: format!("the root `{}` cannot be opened", path.display()), source: errno.into() }
+pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Fault {
+    unusable(format!("the root `{}` cannot be opened", path.display()))(errno.into())
 }
 
 /// Finds each root on the machine, by its canonical path; callers may use that one as well as the one the manifest writes.
-pub(super) fn places(found: &mut Found) -> Result<Vec<files::Place>, Unbuilt> {
-    let mut places = Vec::new();
-    let mut canonical = Vec::new();
-    let mut faults = Vec::new();
+pub(super) fn places(found: &mut Found) -> Result<Vec<files::Place>, Fault> {
+    let (mut places, mut canonical, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (name, root) in &found.manifest.roots {
-        let at = match &root.place {
-            Place::Session => Where::Session,
-            Place::Path(_) => {
-                let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
-                match Path::new(&written).canonicalize() {
-                    Ok(real) => {
-                        canonical.push((name.clone(), real.to_string_lossy().into_owned()));
-                        Where::Folder(real)
-                    }
-                    Err(fault) => {
-                        let what = format!("the folder `{written}` cannot be found: {fault}; make it, or name another");
-                        faults.push(found.manifest.fault(&format!("roots.{name}.path"), what));
-                        continue;
-                    }
-                }
+        let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
+        let at = match (&root.place, Path::new(&written).canonicalize()) {
+            (Place::Session, _) => Where::Session,
+            (Place::Path(_), Ok(real)) => {
+                canonical.push((name.clone(), real.to_string_lossy().into_owned()));
+                Where::Folder(real)
+            }
+            (Place::Path(_), Err(fault)) => {
+                let what = format!("the folder `{written}` cannot be found: {fault}; make it, or name another");
+                faults.push(found.manifest.fault(&format!("roots.{name}.path"), what));
+                continue;
             }
         };
         places.push(files::Place { name: name.clone(), at, quota: root.quota });
     }
-    let refused = |faults| Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults };
     if !faults.is_empty() {
-        return Err(refused(faults));
+        return Err(found.refused(faults));
     }
     for (name, path) in canonical {
         found.manifest.add_root_path(&name, &path);
     }
-    found.manifest.check_nesting().map_err(refused)?;
+    found.manifest.check_nesting().map_err(|faults| found.refused(faults))?;
     Ok(places)
 }

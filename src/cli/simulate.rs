@@ -49,7 +49,7 @@ fn answer(tools: &[&'static dyn Tool], line: &[u8]) -> (Value, bool) {
     match read {
         Ok(read) if read.value.is_object() => {
             let verdict = judge_case(tools, &read.value, &read.twice);
-            (line_of(read.value.get("id").cloned().unwrap_or_default(), &verdict), true)
+            (line_of(read.value.get("id").unwrap_or(&Value::Null), &verdict), true)
         }
         Ok(_) => (no_case("a case is a JSON object"), false),
         Err(fault) => (no_case(&fault), false),
@@ -58,22 +58,17 @@ fn answer(tools: &[&'static dyn Tool], line: &[u8]) -> (Value, bool) {
 
 fn no_case(why: &str) -> Value {
     let refusal = Refusal::new(Code::ArgumentInvalid, format!("this line is no case: {why}"));
-    line_of(Value::Null, &Verdict::deny(refusal, None))
+    line_of(&Value::Null, &Verdict::deny(refusal, None))
 }
 
-fn line_of(id: Value, verdict: &Verdict) -> Value {
-    let mut line = Map::new();
-    line.insert("id".to_owned(), id);
-    line.insert("verdict".to_owned(), json!(verdict.decision.as_str()));
-    line.insert("code".to_owned(), json!(verdict.code));
-    let optional = [
-        ("level", verdict.level.map(|level| json!(level))),
-        ("rule", verdict.rule.as_ref().map(|rule| json!(rule))),
-        ("message", Some(json!(verdict.message))),
-        ("retry_after_s", verdict.retry_after_s.map(|seconds| json!(seconds))),
-    ];
-    line.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    Value::Object(line)
+fn line_of(id: &Value, verdict: &Verdict) -> Value {
+    let Verdict { decision, code, level, rule, message, retry_after_s, .. } = verdict;
+    let mut line = json!({
+        "id": id, "verdict": decision.as_str(), "code": code, "level": level, "rule": rule, "message": message, "retry_after_s": retry_after_s
+    });
+    // Of a case without an `id` the answer has one that is null.
+    line.as_object_mut().into_iter().for_each(|line| line.retain(|name, value| name == "id" || !value.is_null()));
+    line
 }
 
 /// Judges one case: `policy`, `request`, `state`. `twice`: the places where a name stands twice.
@@ -87,18 +82,7 @@ pub fn judge_case(tools: &[&'static dyn Tool], case: &Value, twice: &[String]) -
     let state = case.get("state").and_then(Value::as_object).unwrap_or(&empty);
     let request = case.get("request").and_then(Value::as_object).unwrap_or(&empty);
     let malformed = at("request").map(|at| format!("`{at}` stands twice"));
-    judge_request(tools, &manifest, request, state, malformed)
-}
-
-/// Judges one request in one world.
-pub fn judge_request(
-    tools: &[&'static dyn Tool],
-    manifest: &Arc<Manifest>,
-    request: &Map<String, Value>,
-    state: &Map<String, Value>,
-    malformed: Option<String>,
-) -> Verdict {
-    decide_request(tools, manifest, request, state, malformed).verdict
+    decide_request(tools, &manifest, request, state, malformed).verdict
 }
 
 /// Judges one request in one world, with what was known when it was judged.

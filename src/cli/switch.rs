@@ -6,14 +6,18 @@ use std::path::Path;
 use serde_json::json;
 
 use super::audit as log;
-use super::run::{End, Fault};
+use super::run::{End, Fault, Report};
 use crate::audit::store::{Store, of_session};
 use crate::audit::{Event, Record, StateDir, Sync};
 use crate::filter::escape;
 
+fn opened(path: &Path) -> Result<StateDir, Fault> {
+    StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))
+}
+
 /// `toolgate kill`
-pub(super) fn kill(reason: &str, path: &Path, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
+pub(super) fn kill(reason: &str, path: &Path) -> Result<Report, Fault> {
+    let folder = opened(path)?;
     // Looked at before the switch is on, for an installation ends at once by it, and after: a server that starts later than that finds it.
     let before = folder.is_heeded();
     folder.kill(reason)?;
@@ -23,79 +27,42 @@ pub(super) fn kill(reason: &str, path: &Path, as_json: bool, out: &mut dyn Write
         writeln!(io::stderr(), "toolgate: the stop is on, and could not be recorded: {fault}")?;
     }
     let place = path.display();
-    if as_json {
-        let is_heard = heeded.as_ref().ok();
-        writeln!(out, "{}", json!({"state": path, "stopped": true, "heard": is_heard}))?;
-        return Ok(if is_heard == Some(&true) { End::Done } else { End::Negative });
-    }
-    match heeded {
-        Ok(false) => {
-            writeln!(
-                out,
-                "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
-                 `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`"
-            )?;
-            Ok(End::Negative)
-        }
-        Ok(true) => {
-            writeln!(out, "the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it")?;
-            Ok(End::Done)
-        }
-        Err(fault) => {
-            writeln!(out, "set, and it cannot be told whether a server with the state folder {place} is running: {fault}")?;
-            Ok(End::Negative)
-        }
-    }
+    let text = match &heeded {
+        Ok(true) => format!("the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it\n"),
+        Ok(false) => format!(
+            "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
+             `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`\n"
+        ),
+        Err(fault) => format!("set, and it cannot be told whether a server with the state folder {place} is running: {fault}\n"),
+    };
+    let is_heeded = heeded.ok();
+    let json = json!({"state": path, "stopped": true, "heard": is_heeded});
+    Ok(Report { json, text, end: End::of(is_heeded == Some(true)) })
 }
 
-/// What a suspension is of.
-#[derive(Debug)]
-pub(super) enum Suspended {
-    Principal(String),
-    Session(String),
-}
-
-/// Ends a suspension.
-pub(super) fn reset(suspended: &Suspended, path: &Path, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
-    let mut record = Record::new(Event::BreakerReset);
-    let (key, named) = match suspended {
-        Suspended::Principal(principal) => {
-            record.principal = Some(principal);
-            (principal.clone(), format!("the caller `{}`", escape(principal)))
-        }
-        Suspended::Session(session) => {
-            record.session = Some(session);
-            (of_session(session), format!("the session `{}`", escape(session)))
+/// `toolgate resume` of a caller or a session: ends its suspension; without one, the emergency stop.
+pub(super) fn resume(principal: Option<&str>, session: Option<&str>, path: &Path) -> Result<Report, Fault> {
+    let folder = opened(path)?;
+    let (key, named) = match (principal, session) {
+        (Some(principal), _) => (principal.to_owned(), format!("the caller `{}`", escape(principal))),
+        (None, Some(session)) => (of_session(session), format!("the session `{}`", escape(session))),
+        (None, None) => {
+            // Lifted only once that is on record.
+            if folder.is_killed() {
+                note(&folder, Event::KillOff, "operator")?;
+            }
+            let was_on = folder.resume()?;
+            let text = if was_on { "the emergency stop is lifted\n" } else { "the emergency stop was not on\n" };
+            return Ok(Report { json: json!({"state": path, "was_stopped": was_on}), text: text.to_owned(), end: End::of(was_on) });
         }
     };
     let place = path.display();
     if !Store::open(&folder)?.resume(&key)? {
         return Err(Fault::Use(format!("{named} is not suspended on any server with the state folder {place}")));
     }
-    append(&folder, &record)?;
-    if as_json {
-        writeln!(out, "{}", json!({"state": path, "resumed": key}))?;
-        return Ok(End::Done);
-    }
-    writeln!(out, "{named} is not suspended any more, on every server with the state folder {place}")?;
-    Ok(End::Done)
-}
-
-/// `toolgate resume`
-pub(super) fn resume(path: &Path, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
-    // Lifted only once that is on record.
-    if folder.is_killed() {
-        note(&folder, Event::KillOff, "operator")?;
-    }
-    let was_on = folder.resume()?;
-    if as_json {
-        writeln!(out, "{}", json!({"state": path, "was_stopped": was_on}))?;
-        return Ok(if was_on { End::Done } else { End::Negative });
-    }
-    writeln!(out, "{}", if was_on { "the emergency stop is lifted" } else { "the emergency stop was not on" })?;
-    Ok(if was_on { End::Done } else { End::Negative })
+    append(&folder, &Record { session, principal, ..Record::new(Event::BreakerReset) })?;
+    let text = format!("{named} is not suspended any more, on every server with the state folder {place}\n");
+    Ok(Report { json: json!({"state": path, "resumed": key}), text, end: End::Done })
 }
 
 /// Records what the operator did, and why.
@@ -105,9 +72,8 @@ pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), 
     append(folder, &record)
 }
 
-fn append(folder: &StateDir, record: &Record) -> Result<(), Fault> {
-    let log = log::open(folder.path()).map_err(log::Failed::from)?;
-    log.append(record, Sync::Durable).map_err(log::Failed::from)?;
-    log.close().map_err(log::Failed::from)?;
-    Ok(())
+fn append(folder: &StateDir, record: &Record<'_>) -> Result<(), Fault> {
+    let log = log::open(folder.path())?;
+    log.append(record, Sync::Durable)?;
+    Ok(log.close()?)
 }

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::lookup::{self, By};
 use super::run::{End, Fault, Report};
-use super::setup::{self, Found, Unbuilt};
+use super::setup::{self, Found};
 use crate::filter::escape_line;
 use crate::gate::hex;
 use crate::manifest::{Approvals, Check, Manifest, Place, RootMode};
@@ -34,7 +34,7 @@ struct Trusted {
 }
 
 /// Where trust is kept. No call may touch it.
-pub(super) fn folder() -> Result<PathBuf, Unbuilt> {
+pub(super) fn folder() -> Result<PathBuf, Fault> {
     Ok(setup::own_state()?.join(FOLDER))
 }
 
@@ -70,11 +70,11 @@ pub(super) fn is_trusted(file: &Path, sha256: &[u8; 32]) -> bool {
 
 /// Whether a manifest may serve: it was named, or its user has seen exactly this text at this place.
 /// # Errors  That it may not, and what to do.
-pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
+pub(super) fn demanded(found: &Found) -> Result<(), Fault> {
     let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.manifest.sha256)) else {
         return Ok(());
     };
-    Err(Unbuilt::Refused(format!(
+    Err(Fault::Refused(format!(
         "`{}` (sha256 {}) was found, not named, and is not trusted: it may have come with the folder; look at it with `toolgate trust`, \
          which shows what it opens and asks, or name it with `--manifest`",
         file.display(),
@@ -84,7 +84,7 @@ pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
 
 /// `toolgate trust`: shows a manifest, asks unless `yes`, and keeps that it is trusted; with `remove` it is not any more.
 pub(super) fn run(file: Option<&Path>, yes: bool, remove: bool, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
-    let Some(lookup::Manifest { path, .. }) = lookup::manifest(file).map_err(Fault::Use)? else {
+    let Some(lookup::Manifest { path, .. }) = lookup::manifest(file)? else {
         return Err(Fault::Use("there is no manifest to trust; `toolgate init` writes one".to_owned()));
     };
     if remove {

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::arguments::ManifestChoice;
-use super::guarded::guarded;
 use super::lookup::By;
-use super::setup::{self, Found, Unbuilt};
+use super::run::Fault;
+use super::setup::{self, Found};
 use super::{text_file, trust};
 use crate::manifest::Manifest;
 use crate::reload::{Look, Offer, Source};
@@ -79,9 +79,9 @@ impl fmt::Debug for ManifestFile {
 impl ManifestFile {
     /// The file a manifest was found in; none for the built-in one.
     /// # Errors  When the state folder has no place.
-    pub fn of(choice: &ManifestChoice, found: &Found, adjust: Adjust) -> Result<Option<Self>, Unbuilt> {
+    pub fn of(choice: &ManifestChoice, found: &Found, adjust: Adjust) -> Result<Option<Self>, Fault> {
         let Some(path) = found.file.clone() else { return Ok(None) };
-        let state = setup::state_path(&found.manifest, found.file.as_deref())?;
+        let state = found.state()?;
         // A change between the reading and now is a change.
         let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
         // What the choice names stays the same file, whatever happens to the working folder or the environment.
@@ -91,9 +91,9 @@ impl ManifestFile {
     }
 
     /// Reads what lies there now as a start would.
-    fn read(&self) -> Result<Found, Unbuilt> {
+    fn read(&self) -> Result<Found, Fault> {
         let mut found = setup::find(&self.choice)?;
-        (self.adjust)(&mut found.manifest).map_err(Unbuilt::Refused)?;
+        (self.adjust)(&mut found.manifest).map_err(Fault::Refused)?;
         Ok(found)
     }
 }
@@ -144,8 +144,7 @@ impl Source for ManifestFile {
         match setup::checked_places(&mut found, &self.state) {
             Ok(places) => {
                 seen.is_bound = is_bound(&self.path, self.by, &found.manifest);
-                let guarded = guarded(found.file.as_deref(), &found.manifest);
-                Look::Changed(Box::new(Offer { manifest: found.manifest, places, guarded }))
+                Look::Changed(Box::new(Offer { guarded: found.guarded(), manifest: found.manifest, places }))
             }
             Err(fault) => Look::Refused(fault.to_string()),
         }

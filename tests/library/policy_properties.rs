@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
-use toolgate::cli::simulate::{judge_case, judge_request};
+use toolgate::cli::simulate::{decide_request, judge_case};
 use toolgate::manifest::{Manifest, Mode};
 use toolgate::model::{Code, Level, Refusal};
 use toolgate::policy::{Decision, Verdict};
@@ -69,7 +69,9 @@ impl Read {
 
     fn judged(&self, (request, state): &(Value, Value)) -> Verdict {
         match &self.0 {
-            Some(manifest) => judge_request(tools::all(), manifest, request.as_object().unwrap(), state.as_object().unwrap(), None),
+            Some(manifest) => {
+                decide_request(tools::all(), manifest, request.as_object().unwrap(), state.as_object().unwrap(), None).verdict
+            }
             None => Verdict::deny(Refusal::new(Code::PolicyInvalid, "no manifest"), None),
         }
     }

@@ -33,12 +33,8 @@ pub enum ApprovalsCommand {
         #[command(flatten)]
         reply: Reply,
     },
-    /// Show questions as they come and go and answer them by a letter.
-    Watch {
-        /// Who answers. Default: the only operator that has a passphrase.
-        #[arg(long = "as", value_name = "NAME")]
-        who: Option<String>,
-    },
+    /// Show each question as it comes, until it is stopped; `allow` and `deny` answer.
+    Watch,
     /// Who may allow, each with a passphrase.
     Secret {
         /// What to do.

@@ -1,51 +1,55 @@
 //! `toolgate approvals secret`: who may answer, each with a passphrase.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::{Failed, SecretCommand, terminal};
+use super::{SecretCommand, terminal};
 use crate::audit::{Checked, Event, StateDir};
+use crate::cli::run::{End, Fault, Report};
 use crate::cli::setup::wall_seconds;
+use crate::cli::switch;
 
 /// The name of an operator who gives none.
 const DEFAULT: &str = "operator";
 
-/// Runs a subcommand; `false`: it was refused.
-pub(super) fn run(folder: &StateDir, command: SecretCommand, json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
-    match command {
-        SecretCommand::Set { who } => return set(folder, who, out),
+/// Runs a subcommand.
+pub(super) fn run(folder: &StateDir, command: SecretCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
+    let is_done = match command {
+        SecretCommand::Set { who } => set(folder, who, out)?,
         SecretCommand::List => {
             for operator in folder.operators()? {
-                if json {
+                if as_json {
                     writeln!(out, "{}", serde_json::to_string(&operator).map_err(io::Error::other)?)?;
                     continue;
                 }
                 let by = operator.enrolled_by.map(|by| format!("  enrolled by {by} alone")).unwrap_or_default();
                 writeln!(out, "{}{by}", operator.name)?;
             }
+            true
         }
         SecretCommand::Remove { name } => {
-            if enrollers(folder, &name, out)?.is_none() {
-                return Ok(false);
-            }
-            if !folder.remove_operator(&name)? {
+            let may = enrollers(folder, &name, out)?.is_some();
+            let is_removed = may && folder.remove_operator(&name)?;
+            if is_removed {
+                note(folder, &name, "removed")?;
+                writeln!(out, "{name} cannot answer any more")?;
+            } else if may {
                 writeln!(out, "{name} has no passphrase here")?;
-                return Ok(false);
             }
-            note(folder, &name, "removed")?;
-            writeln!(out, "{name} cannot answer any more")?;
+            is_removed
         }
-    }
-    Ok(true)
+    };
+    Ok(End::of(is_done).into())
 }
 
 /// Sets passphrases: those of the first names, that of one more name, or a new one in place of an old one.
-fn set(folder: &StateDir, who: Vec<String>, out: &mut dyn Write) -> Result<bool, Failed> {
+fn set(folder: &StateDir, who: Vec<String>, out: &mut dyn Write) -> Result<bool, Fault> {
     let names = if who.is_empty() { vec![DEFAULT.to_owned()] } else { who };
     if names.len() > 1 && !folder.operators()?.is_empty() {
-        return Err(Failed::Use("there are operators already; enrol one at a time".to_owned()));
+        return Err(Fault::Use("there are operators already; enrol one at a time".to_owned()));
     }
-    if names.iter().enumerate().any(|(index, name)| names.iter().skip(index + 1).any(|other| other == name)) {
-        return Err(Failed::Use("an operator is named twice".to_owned()));
+    if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+        return Err(Fault::Use("an operator is named twice".to_owned()));
     }
     let enrollers = match names.as_slice() {
         [name] => enrollers(folder, name, out)?,
@@ -55,10 +59,10 @@ fn set(folder: &StateDir, who: Vec<String>, out: &mut dyn Write) -> Result<bool,
     let mut new: Vec<(String, String)> = Vec::new();
     for name in names {
         let Some(passphrase) = terminal::secret(&format!("new passphrase of {name}: "), &mut io::stdin().lock())? else {
-            return Err(Failed::Use("give a passphrase on the terminal, or as a line of standard input".to_owned()));
+            return Err(Fault::Use("give a passphrase on the terminal, or as a line of standard input".to_owned()));
         };
         if enrollers.iter().chain(&new).any(|(other, theirs)| *other != name && *theirs == passphrase) {
-            return Err(Failed::Use("two operators cannot have one passphrase; each has one that no other knows".to_owned()));
+            return Err(Fault::Use("two operators cannot have one passphrase; each has one that no other knows".to_owned()));
         }
         new.push((name, passphrase));
     }
@@ -74,7 +78,7 @@ fn set(folder: &StateDir, who: Vec<String>, out: &mut dyn Write) -> Result<bool,
 
 /// Reads the present passphrases of operators, and gives each with its name: of none for the first enrolment, of one for the second, of two for every
 /// other; else a program of the same user could enrol itself. A known operator gives its own alone. `None`: they were not given.
-fn enrollers(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Option<Vec<(String, String)>>, Failed> {
+fn enrollers(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Option<Vec<(String, String)>>, Fault> {
     let mut candidates: Vec<String> = folder.operators()?.into_iter().map(|operator| operator.name).collect();
     if candidates.iter().any(|known| known == name) {
         candidates.retain(|known| known == name);
@@ -105,6 +109,6 @@ fn enrollers(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Optio
     Ok(Some(proved))
 }
 
-fn note(folder: &StateDir, name: &str, what: &str) -> Result<(), Failed> {
-    super::super::switch::note(folder, Event::OperatorChanged, &format!("{name}: {what}")).map_err(|fault| Failed::State(fault.to_string()))
+fn note(folder: &StateDir, name: &str, what: &str) -> Result<(), Fault> {
+    switch::note(folder, Event::OperatorChanged, &format!("{name}: {what}"))
 }

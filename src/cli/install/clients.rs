@@ -1,129 +1,122 @@
-//! What is known of each client: its file, how servers stand in it, whether it shows a server's questions.
+//! What is known of each client: its file, how servers stand in it, whether it shows a server's questions. The table is `clients.toml`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::Places;
-use crate::cli::arguments::ClientName;
 
-/// What is known of one client, by its documentation of November 2026.
-pub(super) struct Client {
-    title: &'static str,
-    base: Base,
-    path: &'static str,
-    pub(super) shape: Shape,
-    questions: Questions,
+/// What is known of one client.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    pub(crate) name: String,
+    title: String,
+    file: String,
+    #[serde(default)]
+    pub(super) key: String,
+    #[serde(default)]
+    questions: String,
+    #[serde(default)]
+    pub(super) entry: Map<String, Value>,
 }
 
-/// Where a client's file lies.
-#[derive(PartialEq, Eq)]
-enum Base {
-    /// In the project, and shared through its repository.
-    Project,
-    Home,
-    Config,
-    /// In no file: the path names the place in the client's settings.
-    Settings,
+#[derive(Default, Deserialize)]
+struct Table {
+    client: Vec<Client>,
 }
 
-/// How a client writes its configuration: the format, and the key its servers stand under.
-#[derive(PartialEq, Eq)]
-pub(super) enum Shape {
-    Json(&'static str),
+static CLIENTS: LazyLock<Vec<Client>> = LazyLock::new(|| toml::from_str::<Table>(include_str!("clients.toml")).unwrap_or_default().client);
+
+/// How a client writes its configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
     Toml,
     Yaml,
 }
 
-/// Whether a client shows a server's questions.
-enum Questions {
-    Shown,
-    Hidden,
-    Unsaid,
-}
-
 impl Client {
-    pub(super) fn of(name: ClientName) -> Self {
-        use Base::{Config, Home, Project, Settings};
-        use ClientName as Name;
-        use Questions::{Hidden, Shown, Unsaid};
-        use Shape::{Json, Toml, Yaml};
-        let (title, base, path, shape, questions) = match name {
-            Name::ClaudeCode => ("Claude Code", Project, ".mcp.json", Json("mcpServers"), Shown),
-            Name::ClaudeDesktop => ("Claude Desktop", Config, "Claude/claude_desktop_config.json", Json("mcpServers"), Hidden),
-            Name::Vscode => ("Visual Studio Code", Project, ".vscode/mcp.json", Json("servers"), Shown),
-            Name::Cursor => ("Cursor", Home, ".cursor/mcp.json", Json("mcpServers"), Shown),
-            Name::Codex => ("Codex", Home, ".codex/config.toml", Toml, Shown),
-            Name::Gemini => ("Gemini CLI", Home, ".gemini/settings.json", Json("mcpServers"), Hidden),
-            Name::Zed => ("Zed", Config, "zed/settings.json", Json("context_servers"), Hidden),
-            Name::Goose => ("Goose", Config, "goose/config.yaml", Yaml, Shown),
-            Name::Windsurf => ("Windsurf", Home, ".codeium/windsurf/mcp_config.json", Json("mcpServers"), Unsaid),
-            Name::Cline => ("Cline", Config, CLINE, Json("mcpServers"), Unsaid),
-            Name::Opencode => ("opencode", Config, "opencode/opencode.json", Json("mcp"), Unsaid),
-            Name::Jetbrains => ("the AI Assistant", Settings, ASSISTANT, Json("mcpServers"), Unsaid),
-            Name::Junie => ("Junie", Home, ".junie/mcp/mcp.json", Json("mcpServers"), Unsaid),
-            Name::LmStudio => ("LM Studio", Home, ".lmstudio/mcp.json", Json("mcpServers"), Unsaid),
-            // A file of its own: Continue reads what other clients write, too.
-            Name::Continue => ("Continue", Home, ".continue/mcpServers/toolgate.json", Json("mcpServers"), Unsaid),
-            Name::Amp => ("Amp", Config, "amp/settings.json", Json("amp.mcpServers"), Unsaid),
-        };
-        Self { title, base, path, shape, questions }
+    /// Every client.
+    pub(crate) fn all() -> &'static [Self] {
+        &CLIENTS
+    }
+
+    /// The client of a name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// Reads a client's name on the command line.
+    pub fn parser() -> impl TypedValueParser<Value = &'static Self> {
+        let names = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name.as_str()));
+        names.try_map(|name| Self::named(&name).ok_or("no such client"))
     }
 
     /// Whether its file lies in the project and is shared through its repository.
     pub(super) fn is_shared(&self) -> bool {
-        self.base == Base::Project
+        self.file.starts_with("PROJECT/")
     }
 
     /// Whether a person pastes the snippet: there is no file, or it is YAML, which is not edited.
     pub(super) fn is_pasted(&self) -> bool {
-        self.base == Base::Settings || self.shape == Shape::Yaml
+        !["PROJECT/", "HOME/", "CONFIG/"].iter().any(|base| self.file.starts_with(base)) || self.format() == Format::Yaml
+    }
+
+    pub(super) fn format(&self) -> Format {
+        match Path::new(&self.file).extension().and_then(|extension| extension.to_str()) {
+            Some("toml") => Format::Toml,
+            Some("yaml") => Format::Yaml,
+            _ => Format::Json,
+        }
     }
 
     /// The file it reads.
     pub(super) fn file(&self, places: &Places) -> PathBuf {
-        match self.base {
-            Base::Project => places.project.join(self.path),
-            Base::Home => places.home.join(self.path),
-            Base::Config => places.config.join(self.path),
-            Base::Settings => PathBuf::from(self.path),
+        match self.file.split_once('/') {
+            Some(("PROJECT", path)) => places.project.join(path),
+            Some(("HOME", path)) => places.home.join(path),
+            Some(("CONFIG", path)) => places.config.join(path),
+            _ => PathBuf::from(&self.file),
         }
     }
 
     /// What to say of a client that shows no questions, or may not; nothing of one that does.
-    pub(super) fn note(&self) -> Option<String> {
-        let title = self.title;
-        let about = match self.questions {
-            Questions::Shown => return None,
-            Questions::Hidden => format!("{title} shows no questions of a server, so a call that needs a person's yes is refused there."),
-            Questions::Unsaid => format!(
+    pub(crate) fn note(&self) -> Option<String> {
+        let title = &self.title;
+        let about = match self.questions.as_str() {
+            "shown" => return None,
+            "hidden" => format!("{title} shows no questions of a server, so a call that needs a person's yes is refused there."),
+            _ => format!(
                 "The documentation of {title} does not say whether it shows questions of a server. Where it does not, a call that needs a \
                  person's yes is refused."
             ),
         };
-        Some(format!(
-            "{about}\n\
-             To answer such calls (changes of files, deletions) on a terminal beside it instead:\n  \
-             write no_client_channel = \"operator\" and timeout = \"5m\" under [approvals] of tools.toml\n  \
-             toolgate approvals secret set       a passphrase that the yes is given with\n  \
-             toolgate approvals watch            shows each question with its difference; y, n or d answers it\n"
-        ))
+        Some(format!("{about}\n{OPERATORS_CHANNEL}"))
     }
 }
 
-const CLINE: &str = "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
-const ASSISTANT: &str = "Settings | Tools | AI Assistant | Model Context Protocol (MCP)";
+const OPERATORS_CHANNEL: &str = "\
+To answer such calls (changes of files, deletions) on a terminal beside it instead:
+  write no_client_channel = \"operator\" and timeout = \"5m\" under [approvals] of tools.toml
+  toolgate approvals secret set       a passphrase that the yes is given with
+  toolgate approvals watch            shows each question with its difference; `toolgate approvals allow ID` or `deny ID` answers it
+";
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
-
     use super::*;
 
     #[test]
     fn a_client_that_shows_no_questions_is_told_of_the_operators_channel() {
-        let shows_none = |name: &&ClientName| Client::of(**name).note().is_some_and(|note| note.contains("shows no questions"));
-        let noted: Vec<&ClientName> = ClientName::value_variants().iter().filter(shows_none).collect();
-        assert_eq!(noted, [&ClientName::ClaudeDesktop, &ClientName::Gemini, &ClientName::Zed]);
-        let note = Client::of(ClientName::Zed).note().unwrap();
+        assert_eq!(Client::all().len(), 16);
+        let shows_none = |client: &&Client| client.note().is_some_and(|note| note.contains("shows no questions"));
+        let noted: Vec<&str> = Client::all().iter().filter(shows_none).map(|client| client.name.as_str()).collect();
+        assert_eq!(noted, ["claude-desktop", "gemini", "zed"]);
+        let note = Client::named("zed").unwrap().note().unwrap();
         for part in ["Zed shows no questions", "no_client_channel = \"operator\"", "approvals secret set", "approvals watch"] {
             assert!(note.contains(part), "{note}");
         }

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 
 use super::Server;
-use super::clients::{Client, Shape};
-use crate::cli::arguments::ClientName;
+use super::clients::{Client, Format};
 
 /// The name the server is registered under.
 const NAME: &str = "toolgate";
@@ -17,12 +16,12 @@ const PATIENCE_S: u32 = 120;
 const TABLE: &str = "mcp_servers";
 
 /// The whole configuration of a client that has this server and nothing else: what a person pastes.
-pub(super) fn snippet(client: ClientName, server: &Server) -> String {
-    match Client::of(client).shape {
-        Shape::Json(key) => format!("{:#}\n", json!({key: {NAME: entry(client, server)}})),
-        Shape::Toml => with_table("", server).unwrap_or_default(),
+pub(crate) fn snippet(client: &Client, server: &Server) -> String {
+    match client.format() {
+        Format::Json => format!("{:#}\n", json!({&client.key: {NAME: entry(client, server)}})),
+        Format::Toml => with_table("", server).unwrap_or_default(),
         // JSON texts and lists are YAML (YAML 1.2.2, section 1.3).
-        Shape::Yaml => format!(
+        Format::Yaml => format!(
             "extensions:\n  {NAME}:\n    name: {NAME}\n    type: stdio\n    cmd: {}\n    args: {}\n    enabled: true\n    timeout: {PATIENCE_S}\n",
             json!(server.program),
             json!(server.arguments)
@@ -30,65 +29,53 @@ pub(super) fn snippet(client: ClientName, server: &Server) -> String {
     }
 }
 
-fn entry(client: ClientName, server: &Server) -> Value {
-    let Server { program, arguments } = server;
-    match client {
-        ClientName::Vscode if arguments.iter().any(|argument| argument == "--manifest") => {
-            json!({"type": "stdio", "command": program, "args": arguments})
-        }
-        // The manifest is found from the folder that is open.
-        ClientName::Vscode => json!({"type": "stdio", "command": program, "args": arguments, "cwd": "${workspaceFolder}"}),
-        ClientName::Opencode => {
-            let command: Vec<&String> = std::iter::once(program).chain(arguments).collect();
-            json!({"type": "local", "command": command, "enabled": true})
-        }
-        ClientName::Cline => json!({"command": program, "args": arguments, "disabled": false, "timeout": PATIENCE_S}),
-        ClientName::Zed => json!({"source": "custom", "command": program, "args": arguments, "env": {}}),
-        ClientName::Gemini => json!({"command": program, "args": arguments, "timeout": PATIENCE_S * 1000}),
-        _ => json!({"command": program, "args": arguments}),
+fn entry(client: &Client, Server { program, arguments }: &Server) -> Value {
+    let mut entry = client.entry.clone();
+    if entry.contains_key("command") {
+        entry.insert("command".to_owned(), std::iter::once(program).chain(arguments).cloned().collect());
+        return Value::Object(entry);
     }
+    // Without `--manifest` the manifest is found from the folder that is open.
+    entry.retain(|name, _| name != "cwd" || !arguments.iter().any(|argument| argument == "--manifest"));
+    entry.extend([("command".to_owned(), json!(program)), ("args".to_owned(), json!(arguments))]);
+    Value::Object(entry)
 }
 
 /// A client's configuration with the server in it: new, or in the place of an earlier registration.
 /// # Errors  Why `before` cannot be read, with its place.
-pub(super) fn with(client: ClientName, before: &str, server: &Server) -> Result<String, String> {
-    match Client::of(client).shape {
-        _ if before.trim().is_empty() => Ok(snippet(client, server)),
-        Shape::Json(key) => {
-            let root = json_of(before)?;
-            let servers = root.object_value_or_create().ok_or("its top is no object")?.object_value_or_create(key);
-            let servers = servers.ok_or_else(|| format!("`{key}` in it is no object"))?;
-            let new = entry(client, server);
-            match servers.get(NAME) {
-                Some(old) if old.to_serde_value().as_ref() == Some(&new) => {}
-                Some(old) => old.set_value(cst(&new)),
-                None => drop(servers.append(NAME, cst(&new))),
-            }
-            Ok(root.to_string())
-        }
-        Shape::Toml => with_table(before, server),
-        Shape::Yaml => Err("YAML is not edited".to_owned()),
+pub(super) fn with(client: &Client, before: &str, server: &Server) -> Result<String, String> {
+    if before.trim().is_empty() {
+        return Ok(snippet(client, server));
     }
+    if client.format() == Format::Toml {
+        return with_table(before, server);
+    }
+    let (root, key) = (json_of(before)?, &client.key);
+    let servers = root.object_value_or_create().ok_or("its top is no object")?.object_value_or_create(key);
+    let servers = servers.ok_or_else(|| format!("`{key}` in it is no object"))?;
+    let new = entry(client, server);
+    match servers.get(NAME) {
+        Some(old) if old.to_serde_value().as_ref() == Some(&new) => {}
+        Some(old) => old.set_value(cst(&new)),
+        None => drop(servers.append(NAME, cst(&new))),
+    }
+    Ok(root.to_string())
 }
 
 /// A client's configuration without the server; none where it has no such server.
 /// # Errors  Why `before` cannot be read, with its place.
-pub(super) fn without(client: ClientName, before: &str) -> Result<Option<String>, String> {
-    match Client::of(client).shape {
-        _ if before.trim().is_empty() => Ok(None),
-        Shape::Json(key) => {
-            let root = json_of(before)?;
-            let servers = root.object_value().and_then(|top| top.object_value(key));
-            let own = servers.and_then(|servers| servers.get(NAME));
-            Ok(own.map(jsonc_parser::cst::CstObjectProp::remove).map(|()| root.to_string()))
-        }
-        Shape::Toml => {
-            let mut document = toml_of(before)?;
-            let servers = document.get_mut(TABLE).and_then(Item::as_table_like_mut);
-            Ok(servers.and_then(|servers| servers.remove(NAME)).map(|_| document.to_string()))
-        }
-        Shape::Yaml => Err("YAML is not edited".to_owned()),
+pub(super) fn without(client: &Client, before: &str) -> Result<Option<String>, String> {
+    if before.trim().is_empty() {
+        return Ok(None);
     }
+    if client.format() == Format::Toml {
+        let mut document = toml_of(before)?;
+        let servers = document.get_mut(TABLE).and_then(Item::as_table_like_mut);
+        return Ok(servers.and_then(|servers| servers.remove(NAME)).map(|_| document.to_string()));
+    }
+    let root = json_of(before)?;
+    let own = root.object_value().and_then(|top| top.object_value(&client.key)?.get(NAME));
+    Ok(own.map(jsonc_parser::cst::CstObjectProp::remove).map(|()| root.to_string()))
 }
 
 fn json_of(text: &str) -> Result<CstRootNode, String> {
@@ -137,6 +124,10 @@ fn with_table(before: &str, server: &Server) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    fn named(name: &str) -> &'static Client {
+        Client::named(name).unwrap()
+    }
+
     fn server() -> Server {
         Server { program: "g".to_owned(), arguments: vec!["serve".to_owned()] }
     }
@@ -144,21 +135,21 @@ mod tests {
     #[test]
     fn comments_order_and_odd_layout_of_json_stay() {
         let before = "// mine\n{\n  \"z\": 1, /* \"mcpServers\": {} */\n  \"mcpServers\": {\n    \"b\": {\"x\": \"} // no\"}, // last\n  },\n  \"a\": [1, 2,],\n}\n";
-        let after = with(ClientName::Cursor, before, &server()).unwrap();
+        let after = with(named("cursor"), before, &server()).unwrap();
         let entry = "\n    \"toolgate\": {\n      \"args\": [\"serve\"],\n      \"command\": \"g\",\n    },";
         assert_eq!(after, before.replace(" // last", &format!(" // last{entry}")), "{after}");
-        assert_eq!(with(ClientName::Cursor, &after, &server()).as_deref(), Ok(after.as_str()));
-        assert_eq!(without(ClientName::Cursor, &after).unwrap().as_deref(), Some(before));
+        assert_eq!(with(named("cursor"), &after, &server()).as_deref(), Ok(after.as_str()));
+        assert_eq!(without(named("cursor"), &after).unwrap().as_deref(), Some(before));
     }
 
     #[test]
     fn tables_of_toml_are_added_or_replaced_with_their_comments() {
         let before = "# mine\nmodel = \"x\" # odd\n\n# ours\n[mcp_servers.toolgate] # old\ncommand = \"old\"\n[mcp_servers.toolgate.env]\nX = \"1\"\n# next\n[mcp_servers.b]\ncommand = \"b\"\n";
         let new = "[mcp_servers.toolgate] # old\ncommand = \"g\"\nargs = [\"serve\"]\ntool_timeout_sec = 120\n";
-        let after = with(ClientName::Codex, before, &server()).unwrap();
+        let after = with(named("codex"), before, &server()).unwrap();
         assert_eq!(after, format!("# mine\nmodel = \"x\" # odd\n\n# ours\n{new}# next\n[mcp_servers.b]\ncommand = \"b\"\n"));
-        assert_eq!(with(ClientName::Codex, &after, &server()).as_deref(), Ok(after.as_str()));
-        let inline = with(ClientName::Codex, "mcp_servers = { b = { command = \"b\" } }\n", &server()).unwrap();
+        assert_eq!(with(named("codex"), &after, &server()).as_deref(), Ok(after.as_str()));
+        let inline = with(named("codex"), "mcp_servers = { b = { command = \"b\" } }\n", &server()).unwrap();
         let read: toml::Table = inline.parse().unwrap();
         assert_eq!(read["mcp_servers"]["b"]["command"].as_str(), Some("b"), "{inline}");
         assert_eq!(read["mcp_servers"]["toolgate"]["command"].as_str(), Some("g"), "{inline}");
@@ -167,11 +158,11 @@ mod tests {
     #[test]
     fn what_does_not_parse_is_refused_with_its_place() {
         for (client, text, why) in [
-            (ClientName::Cursor, "{\n  \"a\": 1 \"b\": 2}", "line 2"),
-            (ClientName::Cursor, "[1]", "top is no object"),
-            (ClientName::Cursor, "{\"mcpServers\": 1}", "`mcpServers` in it is no object"),
-            (ClientName::Codex, "a = 1\nb = [\n", "line 2"),
-            (ClientName::Codex, "mcp_servers = 1\n", "`mcp_servers` in it is no table"),
+            (named("cursor"), "{\n  \"a\": 1 \"b\": 2}", "line 2"),
+            (named("cursor"), "[1]", "top is no object"),
+            (named("cursor"), "{\"mcpServers\": 1}", "`mcpServers` in it is no object"),
+            (named("codex"), "a = 1\nb = [\n", "line 2"),
+            (named("codex"), "mcp_servers = 1\n", "`mcp_servers` in it is no table"),
         ] {
             let fault = with(client, text, &server()).unwrap_err();
             assert!(fault.contains(why), "{text}: {fault}");
@@ -182,9 +173,9 @@ mod tests {
         #[test]
         fn whatever_was_there_is_there_afterwards(keys in proptest::collection::btree_map("[a-z\"\\\\/*{},]{0,6}", "[ -~]{0,8}", 0..6)) {
             let before = json!(keys);
-            let after: Value = serde_json::from_str(&with(ClientName::Zed, &before.to_string(), &server()).unwrap()).unwrap();
+            let after: Value = serde_json::from_str(&with(named("zed"), &before.to_string(), &server()).unwrap()).unwrap();
             let mut wanted = before;
-            wanted["context_servers"] = json!({"toolgate": entry(ClientName::Zed, &server())});
+            wanted["context_servers"] = json!({"toolgate": entry(named("zed"), &server())});
             proptest::prop_assert_eq!(after, wanted);
         }
     }

@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::arguments::{Answers, ClientName, YesNo};
-use super::run::{self, End, Report};
-use super::{init, lookup, setup, text_file, trust};
-use clients::{Client, Shape};
+use super::run::{End, Fault, Report};
+use super::{lookup, setup, text_file, trust};
+pub use clients::Client;
+use clients::Format;
+pub(super) use edit::snippet;
 
 /// How a client starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,13 +41,13 @@ pub struct Places {
 
 /// What a registration did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+struct Written {
     /// The client's file.
-    pub file: PathBuf,
+    file: PathBuf,
     /// Where its former content is kept; none where there was none or nothing changed.
-    pub backup: Option<PathBuf>,
+    backup: Option<PathBuf>,
     /// Whether anything had to be written.
-    pub changed: bool,
+    changed: bool,
 }
 
 impl Written {
@@ -56,74 +57,24 @@ impl Written {
     }
 }
 
-/// Why a registration was not written. The file is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// The file is not what the client would read.
-    #[error("`{}` cannot be read as {format}: {why}; mend it, or paste the snippet by hand", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// What it should be.
-        format: &'static str,
-        /// What is wrong, and where.
-        why: String,
-    },
-    /// The client keeps no file of its own for this, or one that is not edited.
-    #[error("this client is configured by hand: paste what `toolgate install` prints into {}, or take it out there", place.display())]
-    Pasted {
-        /// Where.
-        place: PathBuf,
-    },
-    /// A file of the project is reached by a link, which the repository may have placed.
-    #[error(
-        "`{}` is a symbolic link on the way to a file of the project: a repository could lead it to any file, so it is not followed; \
-         replace it by a file or folder of its own, or paste what `toolgate install` prints", link.display()
-    )]
-    Linked {
-        /// The link.
-        link: PathBuf,
-    },
-    /// The file could not be read or written.
-    #[error("`{}` cannot be {what}", file.display())]
-    World {
-        /// The file.
-        file: PathBuf,
-        /// What was tried.
-        what: &'static str,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-}
-
 impl Places {
     /// Those of the user of this process.
-    pub(super) fn of_user() -> Result<Self, run::Fault> {
-        let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| run::Fault::Use("HOME is not set".to_owned()))?;
+    pub(super) fn of_user() -> Result<Self, Fault> {
+        let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| Fault::Use("HOME is not set".to_owned()))?;
         let config =
             std::env::var_os("XDG_CONFIG_HOME").filter(|text| !text.is_empty()).map_or_else(|| home.join(".config"), PathBuf::from);
         Ok(Self { home, config, project: std::env::current_dir()? })
     }
 }
 
-/// `toolgate install`. `asks`: whether a person is there to be offered a first manifest where there is none.
-pub(super) fn run(client: ClientName, write: bool, asks: bool, manifest: Option<&Path>, out: &mut dyn Write) -> Result<Report, run::Fault> {
+/// `toolgate install`
+pub(super) fn run(client: &Client, write: bool, manifest: Option<&Path>) -> Result<Report, Fault> {
     let places = Places::of_user()?;
-    if asks && lookup::manifest(manifest).map_err(run::Fault::Use)?.is_none() {
-        let here = places.project.display();
-        let question =
-            format!("There is no manifest here or above. Write a first tools.toml in {here}, which opens that folder? yes/no [no]");
-        if init::yes_or_no(&mut io::stdin().lock(), out, &question)? == Some(YesNo::Yes) {
-            let made = init::run(None, Answers::default(), true, false, out)?;
-            out.write_all(made.text.as_bytes())?;
-        }
-    }
     let (server, words) = server(client, manifest, &places)?;
-    let words = words + &note(client).unwrap_or_default();
-    let file = file(client, &places);
+    let words = words + &client.note().unwrap_or_default();
+    let file = client.file(&places);
     let done = if write { Some(register(client, &places, &server)?) } else { None };
-    let told = match &done {
+    let text = match &done {
         None => format!("# into {}\n{}\n", file.display(), snippet(client, &server)),
         Some(done) if !done.changed => format!("{} has it already\n", done.file.display()),
         Some(done) => format!("wrote {}{}\n", done.file.display(), done.kept()),
@@ -132,11 +83,11 @@ pub(super) fn run(client: ClientName, write: bool, asks: bool, manifest: Option<
         "file": file, "written": done.as_ref().is_some_and(|done| done.changed), "backup": done.and_then(|done| done.backup),
         "command": server.program, "args": server.arguments, "text": snippet(client, &server), "notes": words.lines().collect::<Vec<_>>(),
     });
-    Ok(Report { json, text: told + &words, end: End::Done })
+    Ok(Report { json, text: text + &words, end: End::Done })
 }
 
 /// `toolgate install CLIENT --remove`, or `uninstall CLIENT`
-pub(super) fn remove_from(client: ClientName, write: bool) -> Result<Report, run::Fault> {
+pub(super) fn remove_from(client: &Client, write: bool) -> Result<Report, Fault> {
     let removed = remove(client, &Places::of_user()?, write)?;
     let file = removed.file.display();
     let text = match (removed.changed, write) {
@@ -152,12 +103,12 @@ pub(super) fn remove_from(client: ClientName, write: bool) -> Result<Report, run
 ///
 /// A file that a team shares through its repository names neither a folder of this machine nor the manifest: the server finds that beside the file,
 /// and serves by it only where its user trusts it.
-pub(super) fn server(client: ClientName, flag: Option<&Path>, places: &Places) -> Result<(Server, String), run::Fault> {
+pub(super) fn server(client: &Client, flag: Option<&Path>, places: &Places) -> Result<(Server, String), Fault> {
     let program = std::env::current_exe()?;
-    let found = lookup::manifest(flag).map_err(run::Fault::Use)?;
+    let found = lookup::manifest(flag)?;
     let mut words = String::new();
     let mut arguments = vec!["serve".to_owned()];
-    let mut shared = Client::of(client).is_shared();
+    let mut shared = client.is_shared();
     match found {
         None => {
             words.push_str(
@@ -166,7 +117,7 @@ pub(super) fn server(client: ClientName, flag: Option<&Path>, places: &Places) -
             );
         }
         Some(lookup::Manifest { path, .. }) => {
-            let file = path.canonicalize().map_err(|fault| run::Fault::Use(format!("`{}`: {fault}", path.display())))?;
+            let file = path.canonicalize().map_err(|fault| Fault::Use(format!("`{}`: {fault}", path.display())))?;
             let text = text_file::read(&file)?;
             shared &= lookup::above(&places.project).and_then(|found| found.canonicalize().ok()).is_some_and(|found| found == file);
             if !shared {
@@ -198,77 +149,57 @@ fn on_search_path(program: &Path) -> bool {
     first.and_then(|file| file.canonicalize().ok()).is_some_and(|file| program.canonicalize().is_ok_and(|program| program == file))
 }
 
-/// The file a client reads.
-pub fn file(client: ClientName, places: &Places) -> PathBuf {
-    Client::of(client).file(places)
-}
-
-/// The whole configuration of a client that has this server and nothing else: what a person pastes.
-pub fn snippet(client: ClientName, server: &Server) -> String {
-    edit::snippet(client, server)
-}
-
-/// What to say of a client that shows no questions, or may not.
-pub fn note(client: ClientName) -> Option<String> {
-    Client::of(client).note()
-}
-
 /// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
 /// # Errors  When the file cannot be read as what it should be, or cannot be written; it is then as it was.
-fn register(client: ClientName, places: &Places, server: &Server) -> Result<Written, Fault> {
+fn register(client: &Client, places: &Places, server: &Server) -> Result<Written, Fault> {
     change(client, places, true, &|text| edit::with(client, text, server).map(Some))
 }
 
 /// Takes the server out again. `write`: whether that is done, or only looked at.
 /// # Errors  As [`register`].
-fn remove(client: ClientName, places: &Places, write: bool) -> Result<Written, Fault> {
+fn remove(client: &Client, places: &Places, write: bool) -> Result<Written, Fault> {
     change(client, places, write, &|text| edit::without(client, text))
 }
 
 /// Replaces a client's file by what `after` makes of its text, and keeps a copy; `None` leaves it.
-fn change(
-    client: ClientName,
-    places: &Places,
-    write: bool,
-    after: &dyn Fn(&str) -> Result<Option<String>, String>,
-) -> Result<Written, Fault> {
-    let known = Client::of(client);
-    let named = known.file(places);
-    if known.is_pasted() {
-        return Err(Fault::Pasted { place: named });
+fn change(client: &Client, places: &Places, write: bool, after: &dyn Fn(&str) -> Result<Option<String>, String>) -> Result<Written, Fault> {
+    let named = client.file(places);
+    if client.is_pasted() {
+        let place = named.display();
+        let what = "this client is configured by hand: paste what `toolgate install` prints into";
+        return Err(Fault::Use(format!("{what} {place}, or take it out there")));
     }
-    let file = if known.is_shared() {
+    let file = if client.is_shared() {
         if let Some(link) = link_below(&places.project, &named) {
-            return Err(Fault::Linked { link });
+            return Err(Fault::Use(format!(
+                "`{}` is a symbolic link on the way to a file of the project: a repository could lead it to any file, so it is not followed; \
+                 replace it by a file or folder of its own, or paste what `toolgate install` prints",
+                link.display()
+            )));
         }
         named
     } else {
         // A linked configuration of a person stays linked: what the link leads to is replaced.
         named.canonicalize().unwrap_or(named)
     };
-    let world = |what: &'static str| {
-        let file = file.clone();
-        move |source: io::Error| Fault::World { file, what, source }
-    };
+    let failed = |what: &str, why: &dyn std::fmt::Display| Fault::Use(format!("`{}` cannot be {what}: {why}", file.display()));
     let before = match std::fs::read_to_string(&file) {
         Ok(text) => Some(text),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
-        Err(fault) => return Err(world("read")(fault)),
+        Err(fault) => return Err(failed("read", &fault)),
     };
-    let format = if known.shape == Shape::Toml { "TOML" } else { "JSON with comments" };
+    let format = if client.format() == Format::Toml { "TOML" } else { "JSON with comments" };
     let text = before.as_deref().unwrap_or_default();
-    let after = after(text).map_err(|why| Fault::Unreadable { file: file.clone(), format, why })?;
+    let after =
+        after(text).map_err(|why| failed(&format!("read as {format}"), &format!("{why}; mend it, or paste the snippet by hand")))?;
     let Some(after) = after.filter(|after| before.as_deref() != Some(after.as_str())) else {
         return Ok(Written { file, backup: None, changed: false });
     };
     if !write {
         return Ok(Written { file, backup: None, changed: true });
     }
-    let backup = match &before {
-        Some(text) => Some(keep(&file, text).map_err(world("copied to a backup"))?),
-        None => None,
-    };
-    replace(&file, &after).map_err(world("written"))?;
+    let backup = before.as_ref().map(|text| keep(&file, text)).transpose().map_err(|fault| failed("copied to a backup", &fault))?;
+    replace(&file, &after).map_err(|fault| failed("written", &fault))?;
     Ok(Written { file, backup, changed: true })
 }
 

@@ -52,14 +52,6 @@ fn the_marks_of_a_traceback_stand_below_what_they_mean() {
 }
 
 #[test]
-fn the_demo_fits_eighty_columns_and_has_no_colours_in_a_file() {
-    let home = Home::new(Policy::default());
-    let text = said(&run(&home, &["demo"]));
-    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty() && text.contains("read_file") && !text.contains('\u{1b}'), "{wide:#?}");
-}
-
-#[test]
 fn there_are_colours_on_a_terminal_unless_they_are_not_wanted() {
     use std::io::Read;
     let home = Home::new(Policy::default());

@@ -206,8 +206,8 @@ fn session(home: &Home, project: &Path, file: Option<(&str, &str)>, start: &Star
 }
 
 #[test]
-fn an_installation_without_a_manifest_offers_one_to_a_person_and_asks_no_script() {
-    use std::io::{Read as _, Write as _};
+fn an_installation_without_a_manifest_names_init_and_is_taken_out_again() {
+    use std::io::Read as _;
     let home = Home::new(Policy::default());
     let user = home.path("user");
     let install = |folder: &str, arguments: &[&str]| {
@@ -217,21 +217,8 @@ fn an_installation_without_a_manifest_offers_one_to_a_person_and_asks_no_script(
         command.env("HOME", &user).env("XDG_CONFIG_HOME", user.join("config")).current_dir(folder);
         command
     };
-    for (folder, answer, is_made) in [("yes", "yes\n", true), ("no", "no\n", false), ("open", "\n", false)] {
-        let terminal = nix::pty::openpty(None, None).unwrap();
-        std::fs::File::from(terminal.master.try_clone().unwrap()).write_all(answer.as_bytes()).unwrap();
-        let out = install(folder, &["install", "cursor"]).stdin(terminal.slave).output().unwrap();
-        let told = String::from_utf8_lossy(&out.stdout);
-        assert!(out.status.success() && told.contains("Write a first tools.toml"), "{out:?}");
-        assert_eq!(user.join(folder).join("tools.toml").exists(), is_made, "{told}");
-        assert_eq!(told.contains("the built-in one would be in force"), !is_made, "{told}");
-        assert_eq!(told.contains(user.join(folder).join("tools.toml").to_str().unwrap()), is_made, "{told}");
-        drop(terminal.master);
-    }
-    // A script is told the same in one object, and is never asked.
-    let terminal = nix::pty::openpty(None, None).unwrap();
-    let mut asked = install("script", &["install", "cursor", "--json", "--write"]);
-    let told: Value = serde_json::from_slice(&asked.stdin(terminal.slave).output().unwrap().stdout).unwrap();
+    let mut written = install("script", &["install", "cursor", "--json", "--write"]);
+    let told: Value = serde_json::from_slice(&written.output().unwrap().stdout).unwrap();
     assert_eq!((&told["written"], &told["args"]), (&json!(true), &json!(["serve"])), "{told}");
     assert!(told["notes"].to_string().contains("toolgate init") && !user.join("script/tools.toml").exists(), "{told}");
     assert_eq!(std::fs::read_to_string(told["file"].as_str().unwrap()).unwrap(), told["text"].as_str().unwrap());
