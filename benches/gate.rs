@@ -82,7 +82,7 @@ fn main() {
         malformed: None,
     };
     for (name, call) in [("outside the roots", &refused), ("denied by a pattern", &denied)] {
-        let (half, most) = measure_rounds(2_000, || drop(explain(tools::all(), &manifest, call, &judged, &|_, _| Ok(facts.clone()))));
+        let (half, most) = measure_rounds(2_000, || drop(explain(&manifest, call, &judged, &|_, _| Ok(facts.clone()))));
         println!("explain, {name:<22}      p50 {half:>6.1} µs  p99 {most:>7.1} µs  ({:.4} of 5 ms)", half / 5000.0);
     }
     explain_in_a_process(folder.path(), text);

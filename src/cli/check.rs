@@ -12,7 +12,6 @@ use super::simulate::decide_request;
 use super::{environment, layout, lookup, text_file};
 use crate::manifest::{Fault, Manifest};
 use crate::model::Level;
-use crate::tool::Tool;
 
 /// `toolgate check`: what is asked of a manifest that is served, and nothing less; of `policy_only` the rules alone.
 pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run::Fault> {
@@ -66,7 +65,7 @@ fn held(path: &Path, policy_only: bool) -> Result<(Found, Option<String>), run::
 }
 
 /// Judges the manifest's own tests in the worlds they describe; gives a fault for each that does not hold.
-pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fault> {
+pub fn failed_tests(manifest: &Manifest) -> Vec<Fault> {
     if manifest.tests.is_empty() {
         return Vec::new();
     }
@@ -78,7 +77,7 @@ pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fau
             ("tool".to_owned(), Value::String(test.call.tool.clone())),
             ("args".to_owned(), Value::Object(test.call.args.clone())),
         ]);
-        let decided = decide_request(tools, &manifest, &request, &test.state, None);
+        let decided = decide_request(&manifest, &request, &test.state, None);
         let is_planned = decided.is_planned();
         let verdict = decided.verdict;
         let level = verdict.level;

@@ -12,6 +12,7 @@ use crate::model::{Action, Caller, Code, Facts, Refusal};
 use crate::policy::{self, Capability, Decision, Screened, State, Verdict};
 use crate::suggest;
 use crate::tool::{Piece, Tool};
+use crate::tools;
 
 /// One call to be judged.
 #[derive(Debug)]
@@ -61,45 +62,30 @@ pub fn modules(call: &Call<'_>, manifest: &Manifest, look: impl FnOnce(&str, BTr
     look(profile, policy::program::modules_to_look_for(&manifest.python, None, code))
 }
 
+/// Sees the world for an action.
+pub type Look<'a> = dyn Fn(&Action, &Screened) -> Result<Facts, Refusal> + 'a;
+
 /// Judges a call. `look` sees the world without changing it.
-pub fn decide(
-    tools: &[&'static dyn Tool],
-    manifest: &Arc<Manifest>,
-    call: &Call<'_>,
-    state: &State,
-    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
-) -> Decided {
-    let mut decided = Decided {
-        verdict: Verdict::deny(Refusal::new(Code::Internal, "not judged"), None),
-        capability: None,
-        action: None,
-        screened: None,
-        facts: None,
-    };
-    decided.verdict = match walk(tools, manifest, call, state, look, &mut decided) {
+pub fn decide(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, look: &Look<'_>) -> Decided {
+    let verdict = Verdict::deny(Refusal::new(Code::Internal, "not judged"), None);
+    let mut decided = Decided { verdict, capability: None, action: None, screened: None, facts: None };
+    decided.verdict = match walk(manifest, call, state, look, &mut decided) {
         Ok(verdict) => verdict,
         Err(refusal) => Verdict::deny(refusal, None),
     };
     decided
 }
 
-fn walk(
-    tools: &[&'static dyn Tool],
-    manifest: &Arc<Manifest>,
-    call: &Call<'_>,
-    state: &State,
-    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
-    decided: &mut Decided,
-) -> Result<Verdict, Refusal> {
-    let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
-    let capability = policy::admit(manifest, &call.caller, call.tool, tool.map(|tool| tool.spec()), state);
+fn walk(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, look: &Look<'_>, decided: &mut Decided) -> Result<Verdict, Refusal> {
+    let tool = tools::find(call.tool);
+    let capability = policy::admit(manifest, &call.caller, call.tool, tool.map(Tool::spec), state);
     let profile = call.caller.profile.as_deref();
-    let capability = capability.map_err(|refusal| suggest::with_tool(refusal, tools, manifest, profile, call.tool))?;
+    let capability = capability.map_err(|refusal| suggest::with_tool(refusal, tools::all(), manifest, profile, call.tool))?;
     let capability = decided.capability.insert(capability);
     let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };
     if let Some(parts) = tool.parts() {
-        return several(tools, manifest, call, state, look, ((parts.split)(arguments)?, parts.tool), decided);
+        return several(manifest, call, state, look, ((parts.split)(arguments)?, parts.tool), decided);
     }
     let action = decided.action.insert(tool.plan(arguments)?);
     let screened = decided.screened.insert(capability.screen(action)?);
@@ -110,18 +96,17 @@ fn walk(
 
 /// Judges each part of a call that consists of several, and gives the strictest verdict with what was known when it was given.
 fn several(
-    tools: &[&'static dyn Tool],
     manifest: &Arc<Manifest>,
     call: &Call<'_>,
     state: &State,
-    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
+    look: &Look<'_>,
     (pieces, tool): (Vec<Piece>, &str),
     decided: &mut Decided,
 ) -> Result<Verdict, Refusal> {
     // The first of the strictest: `max_by_key` gives the last.
     let parts = pieces.into_iter().rev().map(|piece| {
         let part = Call { caller: call.caller.clone(), tool, arguments: piece.arguments, malformed: None };
-        decide(tools, manifest, &part, state, look)
+        decide(manifest, &part, state, look)
     });
     let strictest = parts.max_by_key(|part| match part.verdict.decision {
         Decision::Allow => 0,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::ManifestChoice;
 use super::change::{Change, lift};
-use super::decide::{Call, Decided, decide, modules};
+use super::decide::{Call, Decided, Look, decide, modules};
 use super::run::{End, Fault, Report};
 use super::world::PUBLIC;
 use super::{doctor, nearest, setup, trust};
@@ -23,7 +23,6 @@ use crate::model::name::{self, Found};
 use crate::model::{Action, Code, Facts, Host, Link, PathFact, Refusal};
 use crate::policy::{self, Channels, Decision, Screened, State, Verdict, effect, later};
 use crate::sandbox::files::Roots;
-use crate::tool::Tool;
 use crate::tools;
 
 /// One line of the decision.
@@ -88,7 +87,7 @@ pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Resul
     let manifest = Arc::new(found.manifest);
     let modules = modules(&call, &manifest, |profile, names| roots.modules("explain", &manifest, profile, names));
     let state = State { killed, channels: Channels { client: true, operator: true }, modules, ..State::default() };
-    let explanation = explain(tools::all(), &manifest, &call, &state, &|action, screened| see(&roots, &manifest, action, screened));
+    let explanation = explain(&manifest, &call, &state, &|action, screened| see(&roots, &manifest, action, screened));
     let name = found.file.as_deref().map_or_else(|| "built-in manifest".to_owned(), |file| file.display().to_string());
     text.push_str(&explanation.to_text(&name));
     Ok(Report { json: explanation.to_json(), text, end: End::of(explanation.verdict.decision != Decision::Deny) })
@@ -139,14 +138,8 @@ fn lacking_wall(found: &setup::Found) -> Result<Option<String>, Fault> {
 }
 
 /// Explains the verdict on a call. `look` sees the world without changing it; it is asked again after each change that is tried.
-pub fn explain(
-    tools: &[&'static dyn Tool],
-    manifest: &Arc<Manifest>,
-    call: &Call<'_>,
-    state: &State,
-    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
-) -> Explanation {
-    let decided = decide(tools, manifest, call, state, look);
+pub fn explain(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, look: &Look<'_>) -> Explanation {
+    let decided = decide(manifest, call, state, look);
     let is_denied = |decided: &Decided| decided.verdict.decision == Decision::Deny;
     let mut explanation = Explanation {
         steps: steps(manifest, call, state, &decided),
@@ -164,7 +157,7 @@ pub fn explain(
     while is_denied(&decided) && explanation.changes.len() < MOST_CHANGES {
         let Some(change) = lift(Arc::make_mut(&mut changed), profile, call.tool, &decided) else { break };
         explanation.changes.push(change);
-        decided = decide(tools, &changed, call, state, look);
+        decided = decide(&changed, call, state, look);
     }
     if is_denied(&decided) {
         // Changes that do not suffice are not shown.

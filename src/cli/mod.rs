@@ -28,7 +28,6 @@ mod run;
 pub mod scan;
 pub mod setup;
 pub mod simulate;
-pub mod strict_json;
 mod switch;
 mod text_file;
 mod trust;

@@ -205,7 +205,7 @@ pub(super) fn jail(found: &Found, state: &Path) -> programs::Settings {
 /// What must hold of a manifest on any machine: its own tests.
 /// # Errors  Those that do not hold.
 pub(super) fn checked_policy(found: &Found) -> Result<(), Fault> {
-    let faults = check::failed_tests(tools::all(), &found.manifest);
+    let faults = check::failed_tests(&found.manifest);
     if faults.is_empty() { Ok(()) } else { Err(found.refused(faults)) }
 }
 

@@ -4,38 +4,43 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::decide::{Call, Decided, decide, modules};
 use super::run::{End, Fault, reader};
-use super::strict_json;
 use super::world::World;
 use super::world_state;
 use crate::manifest::{self, ArgumentRule, Manifest};
-use crate::model::{Action, Caller, Channel, ClientLabel, Code, Refusal, ToolSpec};
+use crate::model::{Action, Caller, Channel, ClientLabel, Code, Refusal};
 use crate::policy::paths::unknown_spelling;
 use crate::policy::{State, Verdict};
-use crate::tool::Tool;
+use crate::server::StrictJson;
 use crate::tools;
 
 /// `toolgate simulate`
 pub(super) fn run(cases: &Path, mut out: &mut dyn Write) -> Result<End, Fault> {
-    Ok(End::of(simulate(tools::all(), reader(cases)?, &mut out)? == 0))
+    Ok(End::of(simulate(reader(cases)?, &mut out)? == 0))
 }
 
 /// Judges every line of `input` and writes a line for each. Gives the number of lines that were no case.
 ///
 /// # Errors
 /// What reading or writing failed with.
-pub fn simulate(tools: &[&'static dyn Tool], input: impl BufRead, output: &mut impl Write) -> io::Result<usize> {
+pub fn simulate(input: impl BufRead, output: &mut impl Write) -> io::Result<usize> {
     let mut broken = 0;
     for line in input.split(b'\n') {
         let line = line?;
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let (answer, was_case) = answer(tools, &line);
-        broken += usize::from(!was_case);
+        let answer = match serde_json::from_slice::<Case>(&line) {
+            Ok(case) if line.trim_ascii_start().starts_with(b"{") => line_of(&case.id, &judge(&case)),
+            read => {
+                broken += 1;
+                no_case(&read.err().map_or("a case is a JSON object".to_owned(), |fault| fault.to_string()))
+            }
+        };
         serde_json::to_writer(&mut *output, &answer)?;
         output.write_all(b"\n")?;
     }
@@ -43,17 +48,14 @@ pub fn simulate(tools: &[&'static dyn Tool], input: impl BufRead, output: &mut i
     Ok(broken)
 }
 
-/// The answer to one line, and whether the line was a case.
-fn answer(tools: &[&'static dyn Tool], line: &[u8]) -> (Value, bool) {
-    let read = std::str::from_utf8(line).map_err(|fault| fault.to_string()).and_then(strict_json::read);
-    match read {
-        Ok(read) if read.value.is_object() => {
-            let verdict = judge_case(tools, &read.value, &read.twice);
-            (line_of(read.value.get("id").unwrap_or(&Value::Null), &verdict), true)
-        }
-        Ok(_) => (no_case("a case is a JSON object"), false),
-        Err(fault) => (no_case(&fault), false),
-    }
+/// One case, as a line has it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Case {
+    id: Value,
+    policy: StrictJson,
+    request: StrictJson,
+    state: StrictJson,
 }
 
 fn no_case(why: &str) -> Value {
@@ -71,23 +73,22 @@ fn line_of(id: &Value, verdict: &Verdict) -> Value {
     line
 }
 
-/// Judges one case: `policy`, `request`, `state`. `twice`: the places where a name stands twice.
-pub fn judge_case(tools: &[&'static dyn Tool], case: &Value, twice: &[String]) -> Verdict {
-    let at = |part: &str| twice.iter().find(|at| *at == part || at.starts_with(&format!("{part}.")) || at.starts_with(&format!("{part}[")));
-    let manifest = match load(tools, case.get("policy").unwrap_or(&Value::Null), at("policy")) {
+/// Judges one case: `policy`, `request`, `state`.
+pub fn judge_case(case: &Value) -> Verdict {
+    judge(&serde_json::from_value(case.clone()).unwrap_or_default())
+}
+
+fn judge(Case { policy, request, state, .. }: &Case) -> Verdict {
+    let manifest = match load(policy) {
         Ok(manifest) => Arc::new(manifest),
         Err(refusal) => return Verdict::deny(refusal, None),
     };
-    let empty = Map::new();
-    let state = case.get("state").and_then(Value::as_object).unwrap_or(&empty);
-    let request = case.get("request").and_then(Value::as_object).unwrap_or(&empty);
-    let malformed = at("request").map(|at| format!("`{at}` stands twice"));
-    decide_request(tools, &manifest, request, state, malformed).verdict
+    let table = |part: &StrictJson| part.value.as_object().cloned().unwrap_or_default();
+    decide_request(&manifest, &table(request), &table(state), request.twice.as_ref().map(ToString::to_string)).verdict
 }
 
 /// Judges one request in one world, with what was known when it was judged.
 pub fn decide_request(
-    tools: &[&'static dyn Tool],
     manifest: &Arc<Manifest>,
     request: &Map<String, Value>,
     state: &Map<String, Value>,
@@ -112,7 +113,7 @@ pub fn decide_request(
     let call = Call { caller, tool: &tool, arguments, malformed };
     let modules = modules(&call, manifest, |profile, names| world.modules(manifest, profile, names));
     let judged_in = State { modules, ..judged_in };
-    let mut decided = decide(tools, manifest, &call, &judged_in, &|action, screened| Ok(world.look(manifest, action, screened)));
+    let mut decided = decide(manifest, &call, &judged_in, &|action, screened| Ok(world.look(manifest, action, screened)));
     // In a described world an entry alone vouches for a spelling that is not plain, whatever else would be said of the path.
     let unknown = {
         let mut touches = decided.action.iter().flat_map(Action::touches);
@@ -125,17 +126,16 @@ pub fn decide_request(
 }
 
 /// Loads a manifest as the server would: faults, places of roots, its own tests.
-fn load(tools: &[&'static dyn Tool], policy: &Value, twice: Option<&String>) -> Result<Manifest, Refusal> {
+fn load(policy: &StrictJson) -> Result<Manifest, Refusal> {
     let invalid = |what: String| Refusal::new(Code::PolicyInvalid, what).hint("`toolgate check` tells every fault");
-    if let Some(at) = twice {
-        return Err(invalid(format!("`{at}` stands twice")));
+    if let Some(twice) = &policy.twice {
+        return Err(invalid(twice.to_string()));
     }
-    let specs: Vec<&ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
-    let told = |faults: Vec<manifest::Fault>| invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
-    let mut manifest = manifest::parse_json(policy, &specs).map_err(told)?;
+    let all = |faults: Vec<manifest::Fault>| invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+    let mut manifest = manifest::parse_json(&policy.value, tools::specs()).map_err(all)?;
     // Nothing of the machine is looked at: a relative root lies beside a manifest that lies nowhere.
-    manifest.resolve_roots("/manifest").map_err(told)?;
-    match super::check::failed_tests(tools, &manifest).first() {
+    manifest.resolve_roots("/manifest").map_err(all)?;
+    match super::check::failed_tests(&manifest).first() {
         Some(failed) => Err(invalid(failed.to_string())),
         None => Ok(manifest),
     }

@@ -17,3 +17,4 @@ mod transport;
 
 pub use http::serve as serve_http;
 pub use stdio::serve as serve_stdio;
+pub(crate) use strict::StrictJson;

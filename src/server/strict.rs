@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// A name that occurs twice in one object; parsers disagree which value counts (RFC 8259 section 4).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Twice {
+pub(crate) struct Twice {
     name: String,
     /// In the outermost object, whose names say what the message is and whose answer it gets.
     pub(super) is_top: bool,
@@ -19,14 +19,25 @@ impl fmt::Display for Twice {
     }
 }
 
+/// A part of a text, and a name that occurs twice in it.
+#[derive(Debug, Default)]
+pub(crate) struct StrictJson {
+    pub(crate) value: Value,
+    pub(crate) twice: Option<Twice>,
+}
+
+impl<'de> serde::Deserialize<'de> for StrictJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut twice = None;
+        let value = Walk { twice: &mut twice, is_top: true }.deserialize(deserializer)?;
+        Ok(Self { value, twice })
+    }
+}
+
 /// Reads a whole text, and reports a name that occurs twice: one of the outermost object, else the first.
 /// # Errors  Why it is no JSON: syntax, a lone surrogate, or nested deeper than 128 levels.
 pub(super) fn parse(text: &[u8]) -> Result<(Value, Option<Twice>), serde_json::Error> {
-    let mut twice = None;
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Walk { twice: &mut twice, is_top: true }.deserialize(&mut reader)?;
-    reader.end()?;
-    Ok((value, twice))
+    serde_json::from_slice(text).map(|StrictJson { value, twice }| (value, twice))
 }
 
 struct Walk<'a> {

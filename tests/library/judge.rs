@@ -2,9 +2,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "helpers of tests take cases as they are written, and may stop at what should not be")]
 
 use serde_json::{Value, json};
-use toolgate::cli::simulate::judge_case;
+use toolgate::cli::simulate::{judge_case, simulate};
 use toolgate::policy::Verdict;
-use toolgate::tools;
 
 /// A manifest with one root, every flag and every tool, and what `more` says besides.
 fn policy(more: Value) -> Value {
@@ -31,7 +30,7 @@ fn merge(into: &mut Value, from: Value) {
 
 fn judged(more: Value, tool: &str, args: Value, state: Value) -> Verdict {
     let case = json!({"policy": policy(more), "request": {"profile": "p", "tool": tool, "args": args}, "state": state});
-    judge_case(tools::all(), &case, &[])
+    judge_case(&case)
 }
 
 /// Arguments of `edit_files` that change these files.
@@ -251,11 +250,16 @@ fn argument_values_are_compared_whole_and_by_type() {
 
 #[test]
 fn a_name_that_stands_twice_is_refused() {
-    let case = json!({"policy": policy(none()), "request": {"profile": "p", "tool": "read_file", "args": {"path": "data/a"}}});
-    let at = |place: &str| judge_case(tools::all(), &case, &[place.to_owned()]).code.as_str();
-    assert_eq!(at("request.args.path"), "argument_invalid");
-    assert_eq!(at("policy.roots.data"), "policy_invalid");
-    assert_eq!(at("state.fs"), "ok");
+    let case = json!({"policy": policy(none()), "request": {"profile": "p", "tool": "read_file", "args": {"path": "data/a"}}, "state": {}});
+    let with = |before: &str, after: &str| {
+        let (text, mut output) = (case.to_string(), Vec::new());
+        assert!(text.contains(before), "{text}");
+        simulate(text.replacen(before, after, 1).as_bytes(), &mut output).unwrap();
+        serde_json::from_slice::<Value>(&output).unwrap()["code"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(with("\"path\":\"data/a\"", "\"path\":\"data/a\",\"path\":\"data/a\""), "argument_invalid");
+    assert_eq!(with("\"version\":1", "\"version\":1,\"version\":1"), "policy_invalid");
+    assert_eq!(with("\"state\":{}", "\"state\":{\"now\":1,\"now\":1}"), "ok");
 }
 
 #[test]
@@ -274,7 +278,7 @@ fn counts_are_exact_and_the_least_limit_counts() {
     assert_eq!(read(json!({"profiles": {"p": {"rate_limit_per_hour": 1}}}), at(&[-3000.0])).code.as_str(), "rate_limited");
     let silent = json!({"policy": {"version": 1, "profiles": {"q": {"permissions": ["FULL"], "allowed_tools": ["*"]}}},
         "request": {"profile": "q", "tool": "read_file", "args": {"path": 1}}, "state": {"now": 100, "calls_at": vec![99; 10]}});
-    assert_eq!(judge_case(tools::all(), &silent, &[]).code.as_str(), "rate_limited", "ten a minute where nobody says otherwise");
+    assert_eq!(judge_case(&silent).code.as_str(), "rate_limited", "ten a minute where nobody says otherwise");
 }
 
 #[test]
@@ -283,7 +287,7 @@ fn budgets_are_charged_before() {
         let case = json!({"policy": policy(json!({"limits": {"write_per_hour": "1 KiB"}})),
             "request": {"profile": "p", "tool": "write_file", "args": {"path": "data/a", "content": "x"}, "cost": {"write_per_hour": cost}},
             "state": {"used": {"write_per_hour": used}}});
-        judge_case(tools::all(), &case, &[]).code.as_str()
+        judge_case(&case).code.as_str()
     };
     assert_eq!([write(1023, 1), write(1024, 1), write(0, 1025), write(u64::MAX, u64::MAX)], ["ok", "quota", "quota", "quota"]);
     let python = |used: Value| {

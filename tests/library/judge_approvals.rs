@@ -8,7 +8,6 @@
 
 use serde_json::{Value, json};
 use toolgate::cli::simulate::judge_case;
-use toolgate::tools;
 
 fn policy() -> Value {
     json!({
@@ -26,7 +25,7 @@ fn said(sections: Value, tool: &str, args: Value, state: Value) -> String {
         policy[name] = section.clone();
     }
     let case = json!({"policy": policy, "request": {"profile": "p", "tool": tool, "args": args}, "state": state});
-    let verdict = judge_case(tools::all(), &case, &[]);
+    let verdict = judge_case(&case);
     format!("{} {}", verdict.decision.as_str(), verdict.code)
 }
 
@@ -282,7 +281,7 @@ fn nobody_counts_for_a_call_of_their_own_under_whatever_name_it_comes() {
             "request": {"profile": "p", "principal": principal, "tool": "delete_file", "args": {"path": "data/a"}},
             "state": {"fs": {"data/a": "file"}, "approval": {"channel": "operator", "approvers": [operator], "binding": "B", "binding_now": "B", "for_principal": principal}},
         });
-        judge_case(tools::all(), &case, &[]).code.as_str().to_owned()
+        judge_case(&case).code.as_str().to_owned()
     };
     for (principal, operator) in [
         ("ann", "ann"),

@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 use toolgate::cli::simulate::judge_case;
 use toolgate::policy::Verdict;
-use toolgate::tools;
 
 fn judged(files: Value, tool: &str, args: Value, state: Value) -> Verdict {
     let policy = json!({
@@ -20,7 +19,7 @@ fn judged(files: Value, tool: &str, args: Value, state: Value) -> Verdict {
     });
     let profile = state.get("profile").cloned().unwrap_or(json!("p"));
     let case = json!({"policy": policy, "request": {"profile": profile, "tool": tool, "args": args}, "state": state});
-    judge_case(tools::all(), &case, &[])
+    judge_case(&case)
 }
 
 /// `verdict code level` under a manifest that says nothing of the key.

@@ -27,7 +27,7 @@ fn the_shared_cases_agree_on_verdict_code_and_level() {
     let Some(text) = cases("policy.jsonl") else { return };
     let lines = |text: &str| text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
     let mut output = Vec::new();
-    assert_eq!(simulate(tools::all(), text.as_bytes(), &mut output).unwrap(), 0, "lines that are no case");
+    assert_eq!(simulate(text.as_bytes(), &mut output).unwrap(), 0, "lines that are no case");
     let answers = String::from_utf8(output).unwrap();
     let (cases, answers) = (lines(&text), lines(&answers));
     assert_eq!(cases.len(), answers.len());
@@ -56,7 +56,7 @@ fn in_a_described_world_an_entry_vouches_for_a_spelling_and_nothing_else_does() 
             "approvals": {"level_2": "none"}});
         let case = json!({"id": 1, "policy": policy, "request": {"profile": "p", "tool": tool, "args": args}, "state": {"fs": fs}});
         let mut output = Vec::new();
-        simulate(tools::all(), case.to_string().as_bytes(), &mut output).unwrap();
+        simulate(case.to_string().as_bytes(), &mut output).unwrap();
         serde_json::from_slice::<Value>(&output).unwrap()["code"].as_str().unwrap().to_owned()
     };
     let read = |path: &str, entries: &[&str]| {
@@ -92,7 +92,7 @@ fn no_call_leaves_anything_under_the_name_of_a_temporary_file() {
             "w/d/.toolgate-0123456789abcdef0123456789abcdef.tmp": "file", "w/l": "symlink:.toolgate-0123456789abcdef0123456789ABCDEF.tmp"});
         let case = json!({"id": 1, "policy": policy, "request": {"profile": "p", "tool": tool, "args": args}, "state": {"fs": fs}});
         let mut output = Vec::new();
-        simulate(tools::all(), case.to_string().as_bytes(), &mut output).unwrap();
+        simulate(case.to_string().as_bytes(), &mut output).unwrap();
         serde_json::from_slice::<Value>(&output).unwrap()["code"].as_str().unwrap().to_owned()
     };
     let name = "w/.toolgate-0123456789abcdef0123456789ABCDEF.tmp";
@@ -163,7 +163,7 @@ denied_tools = ["delete_*"]
         let call = Call { caller, tool, arguments, malformed: None };
         let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
         let world = World::read(world.as_object().unwrap_or(&Map::new()), &manifest);
-        explain(tools::all(), &manifest, &call, &state, &|action, screened| Ok(world.look(&manifest, action, screened)))
+        explain(&manifest, &call, &state, &|action, screened| Ok(world.look(&manifest, action, screened)))
     }
 
     #[test]
@@ -250,7 +250,7 @@ fn the_manifests_own_tests_are_judged_and_the_failed_ones_told() {
         [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"data/../a\" } }\nexpect = \"deny\"\nreason = \"path_malformed\"\n\
         [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = 7 } }\nexpect = \"deny\"\n";
     let manifest = toolgate::manifest::parse(text, tools::specs()).unwrap();
-    let failed: Vec<String> = toolgate::cli::check::failed_tests(tools::all(), &manifest).iter().map(ToString::to_string).collect();
+    let failed: Vec<String> = toolgate::cli::check::failed_tests(&manifest).iter().map(ToString::to_string).collect();
     assert_eq!(
         failed,
         [
@@ -263,7 +263,7 @@ fn the_manifests_own_tests_are_judged_and_the_failed_ones_told() {
     );
     let case = serde_json::json!({"policy": {"version": 1, "profiles": {"p": {}},
         "test": [{"profile": "p", "call": {"tool": "read_file"}, "expect": "allow"}]}});
-    assert_eq!(toolgate::cli::simulate::judge_case(tools::all(), &case, &[]).code.as_str(), "policy_invalid");
+    assert_eq!(toolgate::cli::simulate::judge_case(&case).code.as_str(), "policy_invalid");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_test_whose_call_no_rule_is_asked_about_must_name_that_reason() {
             "test": [test],
         });
         let manifest = toolgate::manifest::parse_json(&manifest, tools::specs()).unwrap();
-        toolgate::cli::check::failed_tests(tools::all(), &manifest).iter().map(ToString::to_string).collect::<Vec<_>>()
+        toolgate::cli::check::failed_tests(&manifest).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     for (tool, args, code) in [
         ("fetch", serde_json::json!({"url": "https:/\\/evil example/"}), "url_malformed"),
@@ -312,7 +312,7 @@ fn a_test_whose_call_no_rule_is_asked_about_must_name_that_reason() {
 fn a_line_that_is_no_case_is_told_and_the_rest_is_judged() {
     let mut output = Vec::new();
     let input = "{\"id\":1}\n\nnot json\n[]\n{\"id\":\"x\",\"policy\":{\"version\":1},\"request\":{\"tool\":\"read_file\"}}\n";
-    assert_eq!(simulate(tools::all(), input.as_bytes(), &mut output).unwrap(), 2);
+    assert_eq!(simulate(input.as_bytes(), &mut output).unwrap(), 2);
     let lines: Vec<Value> = String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let codes: Vec<&str> = lines.iter().map(|line| line["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["policy_invalid", "argument_invalid", "argument_invalid", "no_profile"]);

@@ -69,9 +69,7 @@ impl Read {
 
     fn judged(&self, (request, state): &(Value, Value)) -> Verdict {
         match &self.0 {
-            Some(manifest) => {
-                decide_request(tools::all(), manifest, request.as_object().unwrap(), state.as_object().unwrap(), None).verdict
-            }
+            Some(manifest) => decide_request(manifest, request.as_object().unwrap(), state.as_object().unwrap(), None).verdict,
             None => Verdict::deny(Refusal::new(Code::PolicyInvalid, "no manifest"), None),
         }
     }
@@ -272,7 +270,7 @@ fn the_order_of_lists_and_tables_never_matters() {
         }
         // What is judged here is what `simulate` says of the whole case.
         let (request, state) = &calls[0];
-        let whole = judge_case(tools::all(), &json!({"id": "x", "policy": policy, "request": request, "state": state}), &[]);
+        let whole = judge_case(&json!({"id": "x", "policy": policy, "request": request, "state": state}));
         let read = one.judged(&calls[0]);
         prop_assert_eq!((whole.decision, whole.code, whole.level), (read.decision, read.code, read.level));
         Ok(())
