@@ -148,7 +148,7 @@ fn lift_network(manifest: &mut Manifest, rule: String, decided: &Decided) -> Opt
 }
 
 /// The target the refusal speaks of: the first one whose words stand in its message.
-fn refused_target(manifest: &Manifest, decided: &Decided) -> Option<Target> {
+pub(super) fn refused_target(manifest: &Manifest, decided: &Decided) -> Option<Target> {
     let touches = decided.action.as_ref()?.touches();
     let placed = touches.iter().filter_map(|touch| place(manifest, &touch.path).ok());
     let seen = decided.facts.iter().flat_map(|facts| &facts.paths).zip(decided.screened.iter().flat_map(|screened| &screened.targets));

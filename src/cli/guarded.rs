@@ -33,28 +33,17 @@ pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> 
     guarded.extend(trust::folder().ok().as_deref().and_then(canonical));
     let folder = file.and_then(Path::parent).unwrap_or(Path::new("."));
     guarded.extend(NAMED.get().into_iter().flatten().cloned());
-    guarded.extend(secret_files(manifest));
-    guarded.extend(key_files(manifest, folder));
+    let secrets = manifest.network.secrets.values().filter_map(|secret| secret.file.clone());
+    let keys = manifest.clients.oauth.iter().map(|rule| &rule.jwks).filter(|jwks| !jwks.contains("://")).map(|jwks| folder.join(jwks));
+    let rules = manifest.filters.rules_dir.iter().map(|rules| folder.join(rules));
+    guarded.extend(secrets.chain(keys).chain(rules).flat_map(|file| name_and_target(&file)));
     guarded.extend(reviewer_files(manifest, folder));
-    guarded.extend(manifest.filters.rules_dir.iter().flat_map(|rules| name_and_target(&folder.join(rules))));
     let writable = writable_roots(manifest);
     let is_near = |path: &PathBuf| writable.iter().any(|root| path.starts_with(root) || root.starts_with(path));
     guarded.extend(interpreter_places(&environment::base(manifest, file)).into_iter().filter(is_near));
     guarded.sort();
     guarded.dedup();
     guarded
-}
-
-/// The files that hold secrets of the manifest.
-fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
-    let files = manifest.network.secrets.values().filter_map(|secret| secret.file.as_ref());
-    files.flat_map(|path| name_and_target(path))
-}
-
-/// The files of keys that callers' tokens are verified with.
-fn key_files(manifest: &Manifest, folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let files = manifest.clients.oauth.iter().map(|rule| &rule.jwks).filter(|jwks| !jwks.contains("://"));
-    files.flat_map(move |jwks| name_and_target(&folder.join(jwks)))
 }
 
 /// Each word of a reviewer's command that names a file: the program, or what it interprets.
@@ -75,11 +64,9 @@ fn writable_roots(manifest: &Manifest) -> Vec<PathBuf> {
 /// Every place from which an interpreter, a path or a name on the search path, takes what it runs.
 fn interpreter_places(named: &Path) -> Vec<PathBuf> {
     let is_path = named.parent().is_some_and(|parent| !parent.as_os_str().is_empty());
-    let search = if is_path { Vec::new() } else { std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect() };
-    let mut candidates: Vec<PathBuf> = search.iter().map(|folder| folder.join(named)).collect();
-    if is_path {
-        candidates.push(named.to_owned());
-    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let of_name = || std::env::split_paths(&search).map(|folder| folder.join(named)).collect();
+    let candidates: Vec<PathBuf> = if is_path { vec![named.to_owned()] } else { of_name() };
     let mut places = Vec::new();
     for candidate in candidates {
         // A name earlier on the search path would be found in the place of the one that is.

@@ -1,19 +1,15 @@
 //! The pattern that came nearest to allowing a call, and why it does not.
 
+use super::change::refused_target;
 use super::decide::Decided;
 use crate::manifest::{AllowPattern, Manifest, fold};
 use crate::model::{Code, Host, HttpUrl, RelPath};
-use crate::policy::paths::place;
 
 /// The nearest pattern and why it failed, for a path or host that nothing allows.
 pub(super) fn failed(manifest: &Manifest, decided: &Decided) -> Option<String> {
     match decided.verdict.code {
         Code::PathNotAllowed => {
-            let touches = decided.action.as_ref()?.touches();
-            let target = touches.iter().filter_map(|touch| place(manifest, &touch.path).ok()).find(|target| {
-                // The one the refusal speaks of.
-                decided.verdict.message.contains(&format!("`{target}`"))
-            })?;
+            let target = refused_target(manifest, decided)?;
             path(&manifest.roots.get(&target.root)?.allowed, &target.path, &format!("roots.{}.allowed_paths", target.root), manifest)
         }
         Code::DomainNotAllowed => {

@@ -172,11 +172,8 @@ fn grants(manifest: &Manifest) -> Vec<String> {
         lines.push(format!("state: the log, the grants and the emergency stop are kept in {dir}"));
     }
     for reviewer in &manifest.review.reviewers {
-        lines.push(if reviewer.client_model {
-            "review: the client's own model sees calls".to_owned()
-        } else {
-            format!("review: the program {} is started and sees calls", reviewer.command.join(" "))
-        });
+        let program = format!("the program {} is started and", reviewer.command.join(" "));
+        lines.push(format!("review: {} sees calls", if reviewer.client_model { "the client's own model" } else { &program }));
     }
     lines
 }

@@ -126,17 +126,12 @@ fn grant(value: &Value) -> Grant {
 
 fn review(value: &Value) -> Review {
     match value {
-        Value::String(word) => match word.as_str() {
-            "ok" | "allow" => Review::Allow,
-            "deny" => Review::Deny,
-            _ => Review::Doubt,
-        },
+        Value::String(word) if matches!(word.as_str(), "ok" | "allow") => Review::Allow,
+        Value::String(word) if word == "deny" => Review::Deny,
         Value::Number(number) => number.as_u64().and_then(Level::from_number).map_or(Review::Doubt, Review::Level),
-        Value::Object(members) => match (members.get("verdict"), members.get("level")) {
-            (Some(word), None) => review(word),
-            (None, Some(level)) => review(level),
-            _ => Review::Doubt,
-        },
+        Value::Object(members) if members.contains_key("verdict") != members.contains_key("level") => {
+            members.get("verdict").or(members.get("level")).map_or(Review::Doubt, review)
+        }
         _ => Review::Doubt,
     }
 }
@@ -148,13 +143,10 @@ fn answer(value: &Value, now: Moment) -> Answer {
         content: response.get("content").and_then(Value::as_object).into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect(),
     });
     Answer {
-        channel: match field("channel") {
-            None => AnswerChannel::Client,
-            Some(channel) => match channel.as_str() {
-                Some("client") => AnswerChannel::Client,
-                Some("operator") => AnswerChannel::Operator,
-                _ => AnswerChannel::Other,
-            },
+        channel: match field("channel").map(Value::as_str) {
+            None | Some(Some("client")) => AnswerChannel::Client,
+            Some(Some("operator")) => AnswerChannel::Operator,
+            Some(_) => AnswerChannel::Other,
         },
         response,
         approvers: texts(field("approvers")).collect(),

@@ -2,13 +2,12 @@
 
 mod arguments;
 mod secrets;
-mod terminal;
 
 pub use arguments::{ApprovalsCommand, Reply, SecretCommand};
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -150,7 +149,7 @@ fn answer(folder: &StateDir, reply: &Reply, decision: &str, as_json: bool, out: 
     writeln!(place, "{}", shown(&question))?;
     place.flush()?;
     // The operator has read what stands above. A passphrase is never an argument, for others can read those.
-    let secret = if decision == "deny" { None } else { terminal::secret("passphrase: ", &mut io::stdin().lock())? };
+    let secret = if decision == "deny" { None } else { secret("passphrase: ")? };
     let mut request = json!({"do": "answer", "id": id, "say": decision, "binding": text(&question, "binding")});
     for (name, value) in [("operator", &reply.who), ("secret", &secret), ("reason", &reply.reason)] {
         if let (Some(value), Some(fields)) = (value, request.as_object_mut()) {
@@ -173,6 +172,17 @@ fn answer(folder: &StateDir, reply: &Reply, decision: &str, as_json: bool, out: 
         fields.retain(|_, value| !value.is_null());
     }
     Ok(Report { json, text, end: End::of(is_done) })
+}
+
+/// Asks for a passphrase: on a terminal without echo, else the next line of standard input, so that scripts can give one. None: an empty one.
+fn secret(prompt: &str) -> io::Result<Option<String>> {
+    let mut secret = String::new();
+    if io::stdin().is_terminal() {
+        secret = rpassword::prompt_password(prompt)?;
+    } else {
+        io::stdin().lock().read_line(&mut secret)?;
+    }
+    Ok(Some(secret.trim_end_matches(['\r', '\n']).to_owned()).filter(|secret| !secret.is_empty()))
 }
 
 fn one_line(question: &Value) -> String {

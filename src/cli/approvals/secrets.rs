@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::{SecretCommand, terminal};
+use super::{SecretCommand, secret};
 use crate::audit::{Checked, Event, StateDir};
 use crate::cli::run::{End, Fault, Report};
 use crate::cli::setup::wall_seconds;
@@ -58,7 +58,7 @@ fn set(folder: &StateDir, who: Vec<String>, out: &mut dyn Write) -> Result<bool,
     let Some(enrollers) = enrollers else { return Ok(false) };
     let mut new: Vec<(String, String)> = Vec::new();
     for name in names {
-        let Some(passphrase) = terminal::secret(&format!("new passphrase of {name}: "), &mut io::stdin().lock())? else {
+        let Some(passphrase) = secret(&format!("new passphrase of {name}: "))? else {
             return Err(Fault::Use("give a passphrase on the terminal, or as a line of standard input".to_owned()));
         };
         if enrollers.iter().chain(&new).any(|(other, theirs)| *other != name && *theirs == passphrase) {
@@ -88,7 +88,7 @@ fn enrollers(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Optio
     while proved.len() < needed {
         let names = candidates.join(" or ");
         let more = if proved.is_empty() { "present passphrase" } else { "and, for it takes two, the present passphrase" };
-        let given = terminal::secret(&format!("{more} of {names}: "), &mut io::stdin().lock())?.unwrap_or_default();
+        let given = secret(&format!("{more} of {names}: "))?.unwrap_or_default();
         let mut right = None;
         for (index, candidate) in candidates.iter().enumerate().filter(|_| !given.is_empty()) {
             match folder.check_operator(candidate, &given, wall_seconds())? {
