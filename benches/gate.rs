@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolgate::audit::store::Ticks;
-use toolgate::audit::{Log, StateDir};
+use toolgate::audit::Log;
 use toolgate::cli::decide::Call;
 use toolgate::cli::explain::explain;
 use toolgate::gate::{Ask, Counts, Gate, Window};
 use toolgate::manifest;
 use toolgate::model::{Caller, Channel, ClientLabel, Facts, PathFact, ToolCall};
 use toolgate::policy::{Channels, State};
+use toolgate::state::{StateDir, Ticks};
 use toolgate::tools;
 
 const ROUNDS: usize = 50_000;
@@ -30,7 +30,9 @@ fn main() {
     let mut manifest = manifest::parse(text, tools::specs()).unwrap();
     manifest.resolve_roots("/").unwrap();
     let state = Arc::new(StateDir::open(&folder.path().join("state")).unwrap());
-    let log = Arc::new(Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap());
+    let log = Arc::new(
+        Log::open(state.path(), toolgate::entry::settings(&manifest.audit, state.path()), Arc::new(jiff::Timestamp::now)).unwrap(),
+    );
     let counts = Arc::new(Counts::new(Ticks::of_this_machine()));
     let gate = Gate::new(manifest.clone(), Arc::clone(&state)).unwrap();
     let tool = tools::all().iter().find(|tool| tool.spec().name == "read_file").unwrap();
@@ -49,7 +51,7 @@ fn main() {
         let screened = admitted.capability.screen(&action).unwrap();
         let verdict = toolgate::policy::judge(&admitted.capability, &action, &screened, &facts, &judged);
         assert_eq!(verdict.decision.as_str(), "allow");
-        let entry = toolgate::audit::Entry::open(&log, &call, door.manifest_sha256()).unwrap();
+        let entry = toolgate::entry::Entry::open(&log, &call, door.manifest_sha256()).unwrap();
         let mut record = toolgate::audit::Record::new(toolgate::audit::Event::CallStarted);
         let args = log.redact(&call.arguments);
         record.call = Some(entry.id());

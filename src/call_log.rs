@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::Span;
 
-use crate::audit::{Entry, Status};
+use crate::entry::{Entry, Status};
 use crate::filter::Filtered;
 use crate::house::House;
 use crate::model::{Refusal, ToolCall};

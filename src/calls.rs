@@ -8,8 +8,8 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
 use serde_json::Value;
 
-use crate::audit::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::call_log;
+use crate::entry::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::filter::{Filtered, Part, Shown, scan_arguments};
 use crate::gate::{Admitted, Asker, Door, Place, Waits};
 use crate::house::House;
@@ -44,7 +44,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
     let started = match split {
         Ok(split) => {
             let decision = Decision { effect: parts.effect, level: Level::Read, reason: Some(Code::Ok), ..Decision::default() };
-            entry.start(decision, Reach::Contained).await.map(|()| split)
+            entry.start(decision, Reach::Contained.sync(door.manifest().audit.durability)).await.map(|()| split)
         }
         Err(refusal) => Err(refusal),
     };

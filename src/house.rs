@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use crate::audit::{Event, Log, Record, StateDir, Sync};
+use crate::audit::{Event, Log, Record, Sync};
 use crate::gate::Gate;
 use crate::manifest::Manifest;
 use crate::model::ToolSpec;
 use crate::policy;
 use crate::reload::{Reload, Source};
 use crate::sandbox::Sandbox;
+use crate::state::StateDir;
 use crate::tool::Tool;
 
 /// One server's log, gate, sandbox and tools.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use tracing::Instrument;
 
-use crate::audit::{Entry, Reply, Status};
 use crate::call_log;
+use crate::entry::{Entry, Reply, Status};
 use crate::filter::{Filtered, scan_arguments};
 use crate::gate::Opened;
 use crate::gate::{Admitted, Asker, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
@@ -179,7 +179,7 @@ async fn walk(
     }
 
     // 7. The start is in the log before anything happens.
-    entry.start(granted.decision.clone(), granted.reach).await?;
+    entry.start(granted.decision.clone(), granted.reach.sync(door.manifest().audit.durability)).await?;
     if looks_again && door.is_killed() {
         return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
     }

@@ -2,10 +2,22 @@
 
 use std::io::{BufRead, BufReader, Read, Write as _};
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
+use sha2::{Digest as _, Sha256};
 
-use super::hex::{self, Hex};
+/// A SHA-256 as 64 lower-case hexadecimal digits.
+pub(crate) type Hex = [u8; 64];
+
+/// What stands as `prev` in the first record of a chain.
+const NONE: Hex = [b'0'; 64];
+
+fn sha256(bytes: &[u8]) -> Hex {
+    let mut digits = NONE;
+    HEXLOWER.encode_mut(&Sha256::digest(bytes), &mut digits);
+    digits
+}
 
 /// Where a record stands: its number and its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +29,11 @@ pub struct Receipt {
 
 impl Receipt {
     /// What the first record of a chain follows.
-    pub(crate) const START: Self = Self { seq: 0, hash: hex::NONE };
+    pub(crate) const START: Self = Self { seq: 0, hash: NONE };
 
     /// The record's hash as 64 hexadecimal digits.
     pub fn hash(&self) -> String {
-        hex::text(&self.hash)
+        String::from_utf8_lossy(&self.hash).into_owned()
     }
 }
 
@@ -38,7 +50,7 @@ pub(crate) fn write(out: &mut Vec<u8>, seq: u64, now: Timestamp, body: &[u8], pr
     out.extend_from_slice(PREV);
     out.extend_from_slice(prev);
     out.push(b'"');
-    let hash = hex::sha256(out);
+    let hash = sha256(out);
     out.extend_from_slice(HASH);
     out.extend_from_slice(&hash);
     out.extend_from_slice(b"\"}\n");
@@ -61,7 +73,7 @@ impl<'a> Sealed<'a> {
     /// What is wrong with it.
     pub(crate) fn read(line: &'a [u8]) -> Result<Self, &'static str> {
         let (signed, digits) = ending(line, HASH, b"\"}").ok_or("it does not end with its hash")?;
-        let hash = hex::sha256(signed);
+        let hash = sha256(signed);
         if hash != *digits {
             return Err("its bytes are not what its hash says");
         }
@@ -242,7 +254,7 @@ mod tests {
 
     fn line(body: &str) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out, 7, Timestamp::UNIX_EPOCH, body.as_bytes(), &hex::NONE);
+        write(&mut out, 7, Timestamp::UNIX_EPOCH, body.as_bytes(), &NONE);
         out.pop();
         out
     }
@@ -251,7 +263,7 @@ mod tests {
     fn a_line_reads_back_as_what_was_written() {
         let line = line(r#","ev":"call.started","call":"c1","args":{"a":1}"#);
         let sealed = Sealed::read(&line).unwrap();
-        assert_eq!((sealed.seq, sealed.event(), sealed.call(), sealed.prev), (7, Some("call.started"), Some("c1"), hex::NONE.as_slice()));
+        assert_eq!((sealed.seq, sealed.event(), sealed.call(), sealed.prev), (7, Some("call.started"), Some("c1"), NONE.as_slice()));
         assert!(sealed.rest.starts_with(br#","ts":"1970-01-01T00:00:00.000000Z""#) && sealed.time() == Some(Timestamp::UNIX_EPOCH));
     }
 

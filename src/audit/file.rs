@@ -9,6 +9,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -121,7 +122,7 @@ impl Folder {
     pub(crate) fn begin(&self, now: Timestamp) -> Result<(String, Lock), Fault> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| fault("name", "a file", Errno::IO))?;
-        let chain = format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), super::hex::long(&random));
+        let chain = format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), HEXLOWER.encode(&random));
         let mark = marker(&file_id(&chain, 1));
         let file = self.make(&mark)?;
         // A start that looks for dead processes may hold it for a moment; it leaves a chain without a file as it is.

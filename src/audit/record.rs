@@ -3,11 +3,12 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use super::escape;
-use super::hex;
-use super::redact::Redacted;
+use super::settings::Redacted;
 
 macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
@@ -240,7 +241,7 @@ fn short(out: &mut Vec<u8>, value: &str) {
     let end = if value.len() > LONGEST { value.char_indices().nth(LONGEST) } else { None };
     let Some((end, _)) = end else { return escape::string(out, value) };
     let (head, _) = value.split_at_checked(end).unwrap_or_default();
-    escape::string(out, &format!("{head}… ({} bytes, sha256 {})", value.len(), hex::text(&hex::sha256(value.as_bytes()))));
+    escape::string(out, &format!("{head}… ({} bytes, sha256 {})", value.len(), HEXLOWER.encode(&Sha256::digest(value))));
 }
 
 /// Longer texts are cut, with length and digest: a name the client invents (a tool, its own name) may have any length.

@@ -1,23 +1,63 @@
-//! What the manifest's `[audit]` means for a record: whether the call waits for the disk.
+//! How a log is kept: when a new file begins, how long files stay, and in which form arguments are recorded.
 
-pub use crate::manifest::{AuditRules as Settings, Durability};
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// How far a call's effect can go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// It reads, or changes only its session's own scratch.
-    Contained,
-    /// It can change or send something beyond that.
-    Beyond,
+use data_encoding::HEXLOWER;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::escape;
+
+/// How a log is kept.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A new file begins at this size in bytes.
+    pub rotate: u64,
+    /// Older closed files are removed.
+    pub keep: Duration,
+    /// Hides the secrets in what is recorded. Without it no argument is recorded.
+    pub redact: Option<Arc<dyn Redact>>,
 }
 
-impl Reach {
-    /// How far the record of a call with this reach must get before the call acts.
-    pub const fn sync(self, durability: Durability) -> Sync {
-        match (durability, self) {
-            (Durability::Every, _) | (Durability::Effects, Self::Beyond) => Sync::Durable,
-            (Durability::Relaxed, _) | (Durability::Effects, Self::Contained) => Sync::Handed,
-        }
+impl Default for Settings {
+    fn default() -> Self {
+        Self { rotate: 64 << 20, keep: Duration::from_hours(400 * 24), redact: None }
+    }
+}
+
+/// Hides the secrets in what is recorded.
+pub trait Redact: Send + std::marker::Sync + Debug {
+    /// Arguments as they may be recorded.
+    fn arguments(&self, arguments: &Map<String, Value>) -> Value;
+    /// A text that may be recorded.
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str>;
+}
+
+/// Arguments that are safe to keep. Only a log makes them, so nothing else can stand in a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted {
+    json: String,
+    sha256: String,
+}
+
+impl Redacted {
+    pub(crate) fn new(arguments: &Value) -> Self {
+        let json = escape::json(arguments);
+        let sha256 = HEXLOWER.encode(&Sha256::digest(&json));
+        Self { json, sha256 }
+    }
+
+    /// The redacted arguments as compact JSON, exactly as they stand in the record.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// SHA-256 of that JSON, as 64 hexadecimal digits.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
     }
 }
 
@@ -28,16 +68,4 @@ pub enum Sync {
     Handed,
     /// On disk: fdatasync(2) returned. It survives the loss of power.
     Durable,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_mode_names_what_waits_for_the_disk() {
-        let table = [Durability::Effects, Durability::Every, Durability::Relaxed]
-            .map(|mode| [Reach::Contained, Reach::Beyond].map(|reach| reach.sync(mode)));
-        assert_eq!(table, [[Sync::Handed, Sync::Durable], [Sync::Durable, Sync::Durable], [Sync::Handed, Sync::Handed]]);
-    }
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use super::chain::{Receipt, Rest, scan};
 use super::fault::Fault;
 use super::file::{self, Folder};
-use super::hex;
 use super::record::{Event, Record};
 use super::settings::Sync;
 use super::writer::Log;
@@ -249,7 +248,7 @@ impl Check<'_> {
             let name = file::name(&id);
             let mut is_there = false;
             if let Ok(file) = self.folder.read(&name) {
-                scan(file, None, |sealed, _| is_there |= sealed.seq == seq && hex::text(&sealed.hash) == hash);
+                scan(file, None, |sealed, _| is_there |= sealed.seq == seq && sealed.hash == *hash.as_bytes());
             }
             let why = "the record that stood here when the digest was made is missing or was replaced";
             match files.iter_mut().find(|file| file.name == name) {

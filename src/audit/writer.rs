@@ -14,8 +14,7 @@ use super::fault::Fault;
 use super::file::{self, Disk, Folder, Lock, Medium, Wrap};
 use super::record::{Event, Record};
 use super::recover;
-use super::redact::{Redacted, Redactor};
-use super::settings::{Settings, Sync};
+use super::settings::{Redacted, Settings, Sync};
 use super::under_way::UnderWay;
 
 /// Tells the time. The command line passes the system's; tests pass their own.
@@ -35,7 +34,6 @@ struct Shared {
     clock: Clock,
     commit: Commit,
     wrap: Wrap,
-    redactor: Redactor,
     writer: Mutex<Writer>,
     /// Why nothing more is recorded.
     fault: OnceLock<Fault>,
@@ -79,9 +77,8 @@ impl Log {
             let _ = folder.remove(&file::name(&id)).and_then(|()| folder.remove(&file::marker(&id)));
         });
         let writer = Writer { tail: begun?, under_way: UnderWay::default(), is_over: false, mark: Some(mark) };
-        let redactor = Redactor::new(&settings, state);
         let (writer, fault, commit) = (Mutex::new(writer), OnceLock::new(), Commit::default());
-        let shared = Arc::new(Shared { folder, settings, clock, commit, wrap, redactor, writer, fault });
+        let shared = Arc::new(Shared { folder, settings, clock, commit, wrap, writer, fault });
         let thread = Arc::clone(&shared);
         let keeper = std::thread::Builder::new().name("audit".to_owned()).spawn(move || thread.keep());
         let keeper = keeper.map_err(|_| Fault::Write { source: Errno::AGAIN })?;
@@ -121,17 +118,13 @@ impl Log {
 
     /// The form of `args` that may be recorded.
     pub fn redact(&self, args: &Map<String, Value>) -> Redacted {
-        self.shared.redactor.redact(args)
+        let redact = self.shared.settings.redact.as_ref();
+        Redacted::new(&redact.map_or_else(|| json!({}), |redact| redact.arguments(args)))
     }
 
     /// A text as a record may hold it: each secret in it as its kind, its length and its keyed hash.
-    pub(super) fn without_secrets(&self, text: &str) -> String {
-        self.shared.redactor.text(None, text).into_owned()
-    }
-
-    /// What the manifest says about the log.
-    pub fn settings(&self) -> &Settings {
-        &self.shared.settings
+    pub fn without_secrets(&self, text: &str) -> String {
+        self.shared.settings.redact.as_ref().map(|redact| redact.text(text).into_owned()).unwrap_or_default()
     }
 
     /// Ends the log: calls under way are `unknown`, the last record is on disk. Later appends are refused. Twice is harmless.
@@ -216,7 +209,7 @@ impl Shared {
     /// Goes on in a new file where `length` more bytes are too many for this one.
     fn rotate_when_due(&self, writer: &mut Writer, length: usize) -> Result<(), Fault> {
         let after = writer.tail.size.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)).saturating_add(FRAME);
-        if !writer.is_over && (after <= self.settings.rotate.0 || writer.tail.size <= FRAME) {
+        if !writer.is_over && (after <= self.settings.rotate || writer.tail.size <= FRAME) {
             return Ok(());
         }
         let Some((chain, number)) = file::split(&writer.tail.id) else { return Ok(()) };

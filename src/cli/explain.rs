@@ -16,13 +16,13 @@ use super::decide::{Call, Decided, Look, decide, modules};
 use super::run::{End, Fault, Report};
 use super::world::PUBLIC;
 use super::{doctor, nearest, setup, trust};
-use crate::audit::StateDir;
 use crate::gate::Opened;
 use crate::manifest::{Check, Location, Manifest, Root};
 use crate::model::name::{self, Found};
 use crate::model::{Action, Code, Facts, Host, Link, PathFact, Refusal};
 use crate::policy::{self, Channels, Decision, Screened, State, Verdict, effect, later};
 use crate::sandbox::files::Roots;
+use crate::state::StateDir;
 use crate::tools;
 
 /// One line of the decision.

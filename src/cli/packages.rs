@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::environment::{self, FOLDER, STAMP};
 use super::run::{End, Fault, Report};
 use super::setup::Found;
-use crate::audit::StateDir;
 use crate::manifest::{Lock, Pinned};
 use crate::sandbox::processes;
 use crate::sandbox::programs::on_search_path;
+use crate::state::StateDir;
 
 /// What to do with the packages.
 #[derive(Debug, Subcommand)]

@@ -11,7 +11,8 @@ use super::guarded::guarded;
 use super::lookup::{self, By};
 use super::run::Fault;
 use super::{check, environment, rule_files, trust};
-use crate::audit::{Log, StateDir};
+use crate::audit::Log;
+use crate::entry;
 use crate::gate::Gate;
 use crate::house::House;
 use crate::manifest::{self, Manifest, Place};
@@ -19,6 +20,7 @@ use crate::sandbox::files::{self, Roots, Where};
 use crate::sandbox::web::{self, Egress};
 use crate::sandbox::{Sandbox, programs};
 use crate::server::http;
+use crate::state::StateDir;
 use crate::tools;
 
 /// A manifest and where it came from.
@@ -175,7 +177,7 @@ pub fn build(mut found: Found) -> Result<House, Fault> {
     if let Err(fault) = state.heed() {
         tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
     }
-    let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
+    let log = Log::open(state.path(), entry::settings(&found.manifest.audit, state.path()), Arc::new(jiff::Timestamp::now))?;
     let manifest = &found.manifest;
     let roots = Roots::open(&places, &found.guarded(), Some(state.path())).map_err(unopened)?;
     let jail = programs::Settings {

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::audit as log;
 use super::run::{End, Fault, Report};
-use crate::audit::store::{Store, of_session};
-use crate::audit::{Event, Record, StateDir, Sync};
+use crate::audit::{Event, Record, Sync};
 use crate::filter::escape;
+use crate::state::{StateDir, Store, of_session};
 
 fn opened(path: &Path) -> Result<StateDir, Fault> {
     StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))

@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use super::counts::{Counted, Window};
 use super::door::Door;
 use super::rates::{self, Reservation, millis, unread};
-use crate::audit::store::of_session;
-use crate::audit::{Entry, Event, Status};
+use crate::audit::Event;
+use crate::entry::{Entry, Status};
 use crate::model::{Bytes, Refusal, ToolCall, ToolSpec};
 use crate::policy::{self, Capability, Moment, State};
+use crate::state::of_session;
 
 /// A call that may be looked at.
 #[derive(Debug)]

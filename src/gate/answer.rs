@@ -10,9 +10,11 @@ use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
 use super::settle::{Case, Settled, grants_of, refusal, sights};
-use crate::audit::{Entry, Event, Kept};
+use crate::audit::Event;
+use crate::entry::Entry;
 use crate::model::{Code, Refusal, Target};
 use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, State, Verdict, judge, offered};
+use crate::state::Kept;
 
 impl Door {
     /// Judges a client's answer, uses the approval up, and gives the permit.

@@ -17,9 +17,10 @@ use super::preview::Preview;
 use super::question;
 use super::rates::{HOUR, Millis};
 use super::settle::{Case, Settled, warnings};
-use crate::audit::{Entry, token};
+use crate::entry::Entry;
 use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal, RelPath};
 use crate::policy::{effect, later, python_network, python_roots};
+use crate::state::token;
 
 /// How long a sealed state opens after its question has ended.
 pub(super) const LATE: Duration = Duration::from_hours(1);

@@ -8,7 +8,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::door::lock;
-use crate::audit::store::{Millis, Ticks};
+use crate::state::{Millis, Ticks};
 
 /// So many calls in any span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,7 +259,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::audit::store::Tick;
+    use crate::state::Tick;
 
     const MINUTE: Window = Window { most: 10, span: 60_000 };
 

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use super::door::lock;
 use super::pending::Pending;
 use super::rates::Millis;
-use crate::audit::store::Tick;
 use crate::model::{Code, Refusal};
+use crate::state::Tick;
 
 /// Questions of one caller that may wait at one time.
 pub(super) const PER_PRINCIPAL: usize = 16;

@@ -15,10 +15,9 @@ use super::pending::hex;
 use super::queue::Queue;
 use super::rates::{Meter, Millis};
 use super::taint::Taint;
-use crate::audit::StateDir;
-use crate::audit::store::{Store, Tick, Ticks};
 use crate::manifest::Manifest;
 use crate::model::{Code, Refusal};
+use crate::state::{StateDir, Store, Tick, Ticks};
 
 /// What decides on the calls of one server.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::Millis;
 use super::sight::{Object, Sight};
-use crate::audit::store::{Store, Tick};
 use crate::policy::Scope;
+use crate::state::{Store, Tick};
 
 /// What a grant is for. Two calls with the same key are the same to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -176,8 +176,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::audit::StateDir;
     use crate::model::Identity;
+    use crate::state::StateDir;
 
     fn two_servers() -> (tempfile::TempDir, Grants, Grants) {
         let folder = tempfile::tempdir().unwrap();
@@ -279,7 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(0));
         let read = Arc::clone(&clock);
-        let ticks = crate::audit::store::Ticks::new(move || Tick { up: read.load(Ordering::Relaxed), ..Tick::default() });
+        let ticks = crate::state::Ticks::new(move || Tick { up: read.load(Ordering::Relaxed), ..Tick::default() });
         let grants = Grants::new(Arc::new(Store::with_ticks(&StateDir::open(folder.path()).unwrap(), ticks).unwrap()));
         grants.keep_wide(key("work/src"), Scope::SessionFolder, &[file("work/src/a", 1)]);
         (folder, grants, clock)

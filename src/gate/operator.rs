@@ -14,9 +14,11 @@ use super::door::Door;
 use super::pending::Pending;
 use super::preview::Preview;
 use super::settle::{Brought, Case, Settled, led_to, refusal};
-use crate::audit::{Answered, Ask, Entry, Event, Say, persons};
+use crate::audit::Event;
+use crate::entry::Entry;
 use crate::model::{Code, Level, Question, Refusal};
 use crate::policy::{Answer, AnswerChannel, Decision, Response, Scope, State, Verdict, judge};
+use crate::state::{Answered, Ask, Say, persons};
 
 /// What is asked.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use super::opened::Opened;
 use super::rates::Millis;
-use crate::audit::store::Tick;
 use crate::model::{Entry, Kind, ToolCall};
 use crate::policy::Review;
+use crate::state::Tick;
 
 /// What a repeated call brings back, sealed. It is not secret (the code stands in the text as well), it is bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +158,7 @@ fn below(entries: &[Entry]) -> String {
 
 /// Bytes as lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    crate::audit::hex::long(bytes)
+    data_encoding::HEXLOWER.encode(bytes)
 }
 
 /// A code a person can read and type: four letters and digits that cannot be taken for one another.
@@ -166,7 +166,7 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn code() -> std::io::Result<String> {
     const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
     let mut raw = [0; 4];
-    crate::audit::random(&mut raw)?;
+    crate::state::random(&mut raw)?;
     Ok(raw.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32)).map(|letter| char::from(*letter))).collect())
 }
 

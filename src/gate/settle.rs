@@ -18,7 +18,8 @@ use super::preview::Preview;
 use super::queue::Place;
 use super::review::Reviewers;
 use super::sight::Sight;
-use crate::audit::{self, Entry, Event, Reach};
+use crate::audit::Event;
+use crate::entry::{self, Entry, Reach};
 use crate::model::{Action, Channel, Code, Facts, Failure, Level, Question, Refusal, Target, ToolCall};
 use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, folders, judge, kin, parts};
 
@@ -62,7 +63,7 @@ pub struct Granted {
     /// The right to act.
     pub permit: Permit<Action>,
     /// For the record.
-    pub decision: audit::Decision,
+    pub decision: entry::Decision,
     /// How far its effect goes.
     pub reach: Reach,
     /// The grant that our own change renews, where one is kept.
@@ -313,7 +314,7 @@ impl Door {
             sent: std::sync::Arc::default(),
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
-        let decision = audit::Decision {
+        let decision = entry::Decision {
             effect: word(case.action),
             level,
             reason: Some(verdict.code),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::audit::Answer;
+use crate::entry::Answer;
 use crate::model::Code;
 
 /// Counts of one endpoint. Labels come from closed lists: no caller can grow them.

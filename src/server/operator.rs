@@ -12,9 +12,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-use crate::audit::{Answered, Ask, Checked, Event, Operator, Place, Record, Say, Sync, persons};
+use crate::audit::{Event, Record, Sync};
 use crate::house::House;
 use crate::policy::is_caller;
+use crate::state::{Answered, Ask, Checked, Operator, Place, Say, persons};
 
 /// What an operator asks of a server.
 #[derive(Debug, Deserialize)]

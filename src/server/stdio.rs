@@ -17,9 +17,9 @@ use super::attend::{attend, stop_signal};
 use super::handler::{Handler, Peer};
 use super::seal::Seals;
 use super::transport::Wire;
-use crate::audit::token;
 use crate::house::House;
 use crate::model::STDIO;
+use crate::state::token;
 
 /// How long calls under way may go on once the input has ended: a script that pipes its requests in gets its answers, a
 /// client that went away does not leave work behind.

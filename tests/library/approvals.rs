@@ -10,8 +10,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
-use toolgate::audit::store::{Tick, Ticks};
-use toolgate::audit::{Answer, Answered, Log, Operator, Say, StateDir};
+use toolgate::audit::Log;
+use toolgate::entry::{self, Answer};
 use toolgate::gate::{Asker, Gate, Permit, Waits};
 use toolgate::house::House;
 use toolgate::model::{Action, Caller, Channel, ClientLabel, Failure, Output, Question, Refusal, Repeat, ToolCall, ToolSpec};
@@ -19,6 +19,7 @@ use toolgate::sandbox::Progress;
 use toolgate::sandbox::Stage;
 use toolgate::sandbox::files::{Place, Roots, Where};
 use toolgate::sandbox::{Sandbox, programs, web};
+use toolgate::state::{Answered, Operator, Say, StateDir, Tick, Ticks};
 use toolgate::tool::{Card, Tool};
 use toolgate::{calls, manifest, tools};
 
@@ -86,7 +87,7 @@ impl Site {
         let mut manifest = manifest::parse(&self.manifest, tools::specs()).unwrap();
         manifest.resolve_roots("/").unwrap();
         let state = self.state();
-        let log = Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
+        let log = Log::open(state.path(), entry::settings(&manifest.audit, state.path()), Arc::new(jiff::Timestamp::now)).unwrap();
         let place = Place { name: "project".to_owned(), at: Where::Folder(self.folder.path().join("project")), quota: None };
         let roots = Roots::open(&[place], &[], Some(state.path())).unwrap();
         let sandbox = Sandbox::new(roots, web::Egress::new(web::Settings::default()), programs::Settings::default());

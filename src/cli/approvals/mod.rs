@@ -15,7 +15,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::run::{End, Fault, Report};
-use crate::audit::{StateDir, is_hidden, plain};
+use crate::audit::{is_hidden, plain};
+use crate::state::StateDir;
 
 /// Runs a subcommand on the servers of a state folder.
 pub(super) fn run(state: &Path, command: ApprovalsCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {

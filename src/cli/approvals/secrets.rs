@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::{SecretCommand, secret};
-use crate::audit::{Checked, Event, StateDir};
+use crate::audit::Event;
 use crate::cli::run::{End, Fault, Report};
 use crate::cli::setup::wall_seconds;
 use crate::cli::switch;
+use crate::state::{Checked, StateDir};
 
 /// The name of an operator who gives none.
 const DEFAULT: &str = "operator";

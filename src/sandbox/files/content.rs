@@ -77,7 +77,7 @@ pub(super) fn digest_whole(file: impl AsFd, go_on: impl Fn() -> Result<(), Failu
     loop {
         go_on()?;
         match pread(&file, &mut part[..], at) {
-            Ok(0) => return Ok(Some(crate::audit::hex::long(&hash.finalize()))),
+            Ok(0) => return Ok(Some(data_encoding::HEXLOWER.encode(&hash.finalize()))),
             Ok(count) => {
                 hash.update(part.get(..count).unwrap_or_default());
                 at += count as u64;
@@ -90,7 +90,7 @@ pub(super) fn digest_whole(file: impl AsFd, go_on: impl Fn() -> Result<(), Failu
 
 /// SHA-256 in lower-case hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
-    crate::audit::hex::long(&Sha256::digest(bytes))
+    data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// Line ends, and the rest after the last as one more line.

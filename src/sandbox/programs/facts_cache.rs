@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::facts::{InterpreterFacts, PROBE, SHELL};
-use crate::audit::StateDir;
+use crate::state::StateDir;
 
 /// The facts, and the [`fingerprint`] that they hold for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ fn fingerprint(file: &Path, facts: &InterpreterFacts) -> String {
         let seen = stat(&path).map(|at| (at.st_dev, at.st_ino, at.st_size, at.st_mtime, at.st_mtime_nsec, at.st_ctime, at.st_ctime_nsec));
         add(format!("{seen:?}").as_bytes());
     }
-    crate::audit::hex::long(&digest.finalize())
+    data_encoding::HEXLOWER.encode(&digest.finalize())
 }
 
 /// Every file and folder that the facts were taken from, or that would change them by appearing.

@@ -140,7 +140,7 @@ impl Walk {
         if keep && kept.len() <= picture::MOST_BYTES && picture::is_shown(mime_type, &kept) {
             self.found.pictures.push(Picture { mime_type: mime_type.to_owned(), bytes: kept });
         }
-        let sha256 = crate::audit::hex::long(&digest.finalize());
+        let sha256 = data_encoding::HEXLOWER.encode(&digest.finalize());
         self.found.files.push(LeftFile { path: path.to_owned(), size, sha256, mime_type: mime_type.to_owned() });
         Some(())
     }
@@ -176,7 +176,7 @@ mod tests {
         let found = gather(&before, &roots);
         let listed: Vec<_> = found.files.iter().map(|file| (file.path.as_str(), file.size, file.mime_type.as_str())).collect();
         assert_eq!(listed, [("work/sub/new.csv", 3, "text/csv")]);
-        assert_eq!(found.files[0].sha256, crate::audit::hex::long(&Sha256::digest("a,b")));
+        assert_eq!(found.files[0].sha256, data_encoding::HEXLOWER.encode(&Sha256::digest("a,b")));
         // The hole of a terabyte is more than is read for digests.
         assert!(found.cut && found.written < 1 << 20, "{found:?}");
     }

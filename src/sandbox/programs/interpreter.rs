@@ -15,7 +15,7 @@ use super::facts::{InterpreterFacts, SHELL};
 use super::facts_cache;
 use super::outcome::NoRun;
 use super::spec::DEFAULT_LIMITS;
-use crate::audit::StateDir;
+use crate::state::StateDir;
 
 /// An interpreter and the part of the host that it needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use toolgate_jail::{Client, ContainerSettings, Cover, Layer, Limits};
 
-use crate::audit::StateDir;
 use crate::model::Bytes;
+use crate::state::StateDir;
 
 /// The server's side of a gateway: takes the connections of one program, and decides where each may go.
 pub trait Network: Send + Sync + std::fmt::Debug {

@@ -26,12 +26,12 @@ use super::place::{Foreign, Place};
 use super::seat::{Seat, TakenId};
 use super::sessions::{SEAT, Sessions};
 use super::sse;
-use crate::audit::token;
 use crate::house::House;
 use crate::manifest::{Http, Manifest};
 use crate::server::handler::Peer;
 use crate::server::message::{self, Fault, Malformed, in_one_line};
 use crate::server::metrics::Metrics;
+use crate::state::token;
 
 /// Everything the routes share. `S` answers MCP; one is made for each session or request.
 pub(super) struct Endpoint<S: Service<RoleServer>> {

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use super::answers::{later, refused, rpc_error};
 use super::front::Endpoint;
 use super::seat::Seat;
-use crate::audit::token;
 use crate::server::calls::Calls;
 use crate::server::message::{self, in_one_line};
+use crate::state::token;
 
 /// Messages that may wait for a reader; a client with more waiting is not reading.
 const WAITING: usize = 256;

@@ -99,11 +99,11 @@ fn fixtures() -> String {
 }
 
 fn house(home: &Home) -> Arc<toolgate::house::House> {
-    use toolgate::{audit, gate, manifest, sandbox, tools};
+    use toolgate::{audit, entry, gate, manifest, sandbox, state, tools};
     let text = std::fs::read_to_string(home.manifest()).unwrap();
     let manifest = manifest::parse(&text, tools::specs()).expect("the manifest of the tests reads well");
-    let state = audit::StateDir::open(&home.state()).unwrap();
-    let log = audit::Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
+    let state = state::StateDir::open(&home.state()).unwrap();
+    let log = audit::Log::open(state.path(), entry::settings(&manifest.audit, state.path()), Arc::new(jiff::Timestamp::now)).unwrap();
     let roots = sandbox::files::Roots::open(&[], &[], Some(state.path())).unwrap();
     let egress = sandbox::web::Egress::new(sandbox::web::Settings::default());
     let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::programs::Settings::default());

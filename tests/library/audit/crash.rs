@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use toolgate::audit::{Event, Fault, Log, Record, Settings, Sync, verify};
-use toolgate::model::Bytes;
 
 use crate::audit::support::{broken, clock, crashed, files, finish, lines, open, records, scratch, start};
 
@@ -58,7 +57,7 @@ fn a_log_cut_at_any_byte_is_recovered_and_loses_no_whole_record() {
 #[test]
 fn a_log_cut_in_its_second_file_is_recovered_with_the_calls_of_the_first() {
     let state = scratch();
-    let settings = Settings { rotate: Bytes::kib(4), ..Settings::default() };
+    let settings = Settings { rotate: 4096, ..Settings::default() };
     let log = Log::open(state.path(), settings, clock()).unwrap();
     start(&log, "early", Sync::Handed);
     while files(state.path()).len() < 3 {
@@ -79,7 +78,7 @@ fn a_log_cut_in_its_second_file_is_recovered_with_the_calls_of_the_first() {
 #[test]
 fn a_crash_between_two_files_is_recovered() {
     let state = scratch();
-    let settings = Settings { rotate: Bytes::kib(2), ..Settings::default() };
+    let settings = Settings { rotate: 2048, ..Settings::default() };
     let log = Log::open(state.path(), settings, clock()).unwrap();
     while files(state.path()).len() < 2 {
         start(&log, "c1", Sync::Handed);

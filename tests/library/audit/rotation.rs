@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use toolgate::audit::{Log, Settings, Sync, verify};
-use toolgate::model::Bytes;
 
 use crate::audit::support::{broken, clock, crashed, files, finish, open, records, scratch, start};
 
@@ -36,7 +35,7 @@ struct Names {
 /// Every state of the files while a log goes on in a new one, in order, byte by byte; one call is under way all the time.
 fn rotation() -> (tempfile::TempDir, Names, Vec<Files>) {
     let state = scratch();
-    let settings = Settings { rotate: Bytes::kib(2), ..Settings::default() };
+    let settings = Settings { rotate: 2048, ..Settings::default() };
     let log = Log::open(state.path(), settings, clock()).unwrap();
     start(&log, "early", Sync::Durable);
     let mut before = read(state.path());

@@ -198,7 +198,7 @@ fn two_files_that_were_exchanged_are_noticed() {
 #[test]
 fn a_removed_middle_file_of_a_chain_is_noticed_and_an_expired_one_is_not() {
     let state = scratch();
-    let settings = |keep| Settings { rotate: toolgate::model::Bytes::kib(4), keep, ..Settings::default() };
+    let settings = |keep| Settings { rotate: 4096, keep, ..Settings::default() };
     let log = Log::open(state.path(), settings(std::time::Duration::MAX), clock()).unwrap();
     while files(state.path()).len() < 4 {
         start(&log, "c1", Sync::Handed);

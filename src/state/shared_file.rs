@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use data_encoding::HEXLOWER;
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags, flock};
 use rustix::io::Errno;
-
-use crate::audit::hex;
+use sha2::{Digest as _, Sha256};
 
 /// The longest text in bytes.
 const LONGEST: usize = 1 << 20;
@@ -86,7 +86,7 @@ fn version(file: &OwnedFd) -> io::Result<Version> {
 }
 
 fn checksum(text: &[u8]) -> [u8; CHECKSUM] {
-    *hex::sha256(text).first_chunk().unwrap_or(&[0; CHECKSUM])
+    *HEXLOWER.encode(&Sha256::digest(text)).as_bytes().first_chunk().unwrap_or(&[0; CHECKSUM])
 }
 
 fn read(file: &OwnedFd) -> io::Result<Vec<u8>> {

@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use data_encoding::HEXLOWER;
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::store::{Millis, Tick};
+use super::{Millis, Tick};
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
 #[derive(Debug)]
@@ -294,7 +295,7 @@ pub fn token(bytes: usize) -> io::Result<String> {
         random(&mut unused)?;
     }
     let rest = unused.len().saturating_sub(bytes);
-    Ok(super::hex::long(&unused.split_off(rest)))
+    Ok(HEXLOWER.encode(&unused.split_off(rest)))
 }
 
 /// Whether a folder shows what the kernel knows and keeps no files.

@@ -6,8 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-
-use crate::audit::hex;
+use sha2::{Digest as _, Sha256};
 
 /// Milliseconds.
 pub type Millis = u64;
@@ -100,7 +99,7 @@ fn boot() -> u64 {
     if read.is_err() {
         return 0;
     }
-    u64::from_le_bytes(hex::sha256(&id).first_chunk().copied().unwrap_or_default())
+    u64::from_le_bytes(Sha256::digest(id).first_chunk().copied().unwrap_or_default())
 }
 
 #[cfg(test)]

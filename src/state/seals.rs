@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::super::StateDir;
+use super::StateDir;
 use super::queue::{names, remove};
 
 /// How long a key seals. It opens as long again.

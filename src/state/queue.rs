@@ -8,15 +8,15 @@
 use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 
-use super::super::store::{Millis, Tick};
-use super::super::{Kept, StateDir, hex, token};
 use super::secrets::Operator;
+use super::{Kept, Millis, StateDir, Tick, token};
 
 /// A question to an operator, as it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ impl Answered {
         let unsealed = serde_json::to_vec(&Self { mac: String::new(), ..self.clone() }).ok()?;
         let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
         mac.update(&unsealed);
-        Some(hex::long(&mac.finalize().into_bytes()))
+        Some(HEXLOWER.encode(&mac.finalize().into_bytes()))
     }
 }
 
@@ -280,7 +280,7 @@ impl StateDir {
 const SWEPT: usize = 10_000;
 
 fn answer_name(id: &str, operator: &str) -> String {
-    let digest = hex::text(&hex::sha256(operator.as_bytes()));
+    let digest = HEXLOWER.encode(&Sha256::digest(operator));
     format!("{id}.by.{}", digest.get(..16).unwrap_or_default())
 }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use super::StateDir;
+use super::Tick;
 use super::queue::{Say, persons};
-use crate::audit::StateDir;
-use crate::audit::store::Tick;
 
 impl StateDir {
     /// Questions that no operator has settled yet, of every server on the folder: neither refused nor agreed to by as many as it takes.
@@ -24,8 +24,7 @@ impl StateDir {
 
 #[cfg(test)]
 mod tests {
-    use crate::audit::store::Tick;
-    use crate::audit::{Answered, Ask, Operator, Say, StateDir};
+    use crate::state::{Answered, Ask, Operator, Say, StateDir, Tick};
 
     #[test]
     fn a_question_waits_until_it_is_refused_or_all_have_agreed_or_its_time_is_over() {

@@ -4,10 +4,11 @@
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 
+use data_encoding::HEXLOWER;
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use sha2::{Digest as _, Sha256};
 
-use super::hex::sha256;
-use super::state::{StateDir, token};
+use super::{StateDir, token};
 
 /// The folder they lie in.
 const FOLDER: &str = "facts";
@@ -29,7 +30,7 @@ impl StateDir {
         std::fs::File::from(file).take(LONGEST + 1).read_to_end(&mut text).ok()?;
         // It is replaced without waiting for the disk: after a power cut it may hold anything.
         let (digest, body) = text.split_at_checked(64)?;
-        (text.len() as u64 <= LONGEST && digest == sha256(body).as_slice()).then(|| body.to_vec())
+        (text.len() as u64 <= LONGEST && digest == sha256(body).as_bytes()).then(|| body.to_vec())
     }
 
     /// Keeps something under this name (a file name), in place of what was kept there.
@@ -43,7 +44,7 @@ impl StateDir {
         let draft = format!(".{}", token(8)?);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = fs::openat(&folder, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-        let text = [sha256(body).as_slice(), body].concat();
+        let text = [sha256(body).as_bytes(), body].concat();
         let written = io::Write::write_all(&mut std::fs::File::from(file), &text);
         let kept = written.and_then(|()| Ok(fs::renameat(&folder, &draft, &folder, name)?));
         if kept.is_err() {
@@ -51,6 +52,10 @@ impl StateDir {
         }
         kept
     }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// Whether it is of this kind, has one name, and this user alone may write to it.

@@ -1,13 +1,20 @@
-//! One call in the log: opened before anything is decided, closed with the only reply that can leave the house.
+//! Floor 2: one call in the log: opened before anything is decided, closed with the only reply that the server sends.
+
+mod address;
+mod redact;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::{Client, Event, Fault, Log, Reach, Record, Redacted, token};
+use crate::audit::{Client, Event, Fault, Log, Record, Redacted, Sync};
 use crate::filter::{Count, Filtered};
+use crate::manifest::Durability;
 use crate::model::{Caller, Code, Level, Question, Refusal, ToolCall};
+use crate::state::token;
+
+pub use redact::settings;
 
 /// What the call came to, as its record says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +40,25 @@ impl Status {
             Status::Denied => "denied",
             Status::Timeout => "timeout",
             Status::Killed => "killed",
+        }
+    }
+}
+
+/// How far a call's effect can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It reads, or changes only its session's own scratch.
+    Contained,
+    /// It can change or send something beyond that.
+    Beyond,
+}
+
+impl Reach {
+    /// How far the record of a call with this reach must get before the call acts.
+    pub const fn sync(self, durability: Durability) -> Sync {
+        match (durability, self) {
+            (Durability::Every, _) | (Durability::Effects, Self::Beyond) => Sync::Durable,
+            (Durability::Relaxed, _) | (Durability::Effects, Self::Contained) => Sync::Handed,
         }
     }
 }
@@ -68,21 +94,21 @@ pub struct Decision {
 ///
 /// An entry is closed with a filtered answer:
 /// ```
-/// # use toolgate::{audit::{Entry, Reply, Status}, filter::Filtered};
+/// # use toolgate::{entry::{Entry, Reply, Status}, filter::Filtered};
 /// fn close(entry: Entry, answer: Filtered) -> Reply {
 ///     entry.close(answer, Status::Success)
 /// }
 /// ```
 /// Not with a tool's output:
 /// ```compile_fail,E0308
-/// # use toolgate::{audit::{Entry, Reply, Status}, model::Output};
+/// # use toolgate::{entry::{Entry, Reply, Status}, model::Output};
 /// fn close(entry: Entry, answer: Output) -> Reply {
 ///     entry.close(answer, Status::Success)
 /// }
 /// ```
 /// An answer that is in no log makes no reply:
 /// ```compile_fail,E0423
-/// # use toolgate::audit::{Answer, Reply};
+/// # use toolgate::entry::{Answer, Reply};
 /// fn close(answer: Answer) -> Reply {
 ///     Reply(answer)
 /// }
@@ -191,7 +217,7 @@ impl Entry {
 
     /// Writes what was decided and that the call is about to act.
     /// # Errors  `audit_unavailable`: then it must not act.
-    pub async fn start(&mut self, decision: Decision, reach: Reach) -> Result<(), Refusal> {
+    pub async fn start(&mut self, decision: Decision, sync: Sync) -> Result<(), Refusal> {
         self.decision = decision;
         let mut record = self.record(Event::CallStarted);
         record.decision = Some("allow");
@@ -217,12 +243,12 @@ impl Entry {
         if let Some(trace) = &self.trace {
             record.extra.insert("traceparent".to_owned(), json!(trace));
         }
-        let handed = self.log.append(&record, super::Sync::Handed);
+        let handed = self.log.append(&record, Sync::Handed);
         drop(record);
         self.started = handed.is_ok();
         // Waiting for the disk keeps no thread: other calls go on, and their records share the same sync.
-        let recorded = match (handed, reach.sync(self.log.settings().durability)) {
-            (Ok(receipt), super::Sync::Durable) => self.log.durable(receipt).await,
+        let recorded = match (handed, sync) {
+            (Ok(receipt), Sync::Durable) => self.log.durable(receipt).await,
             (handed, _) => handed.map(drop),
         };
         match recorded {
@@ -248,7 +274,7 @@ impl Entry {
             }
         }
         record.extra.extend(facts);
-        self.log.append(&record, super::Sync::Handed).map(drop)
+        self.log.append(&record, Sync::Handed).map(drop)
     }
 
     /// What was decided on a call that is refused, for its record.
@@ -308,7 +334,7 @@ impl Entry {
             if let Some(trace) = &self.trace {
                 record.extra.insert("traceparent".to_owned(), json!(trace));
             }
-            if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
+            if let Err(fault) = self.log.append(&record, Sync::Handed) {
                 tracing::error!(%fault, call_id = self.id, "a denial could not be recorded");
             }
             self.closed = true;
@@ -338,7 +364,7 @@ impl Entry {
         record.duration = Some(self.begun.elapsed());
         record.result = result;
         record.extra.extend(facts);
-        if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
+        if let Err(fault) = self.log.append(&record, Sync::Handed) {
             // The effect has happened and its start is recorded; the next start of the log marks it `unknown`.
             tracing::error!(%fault, call_id = self.id, "the end of a call could not be recorded");
         }
@@ -383,9 +409,21 @@ impl Drop for Entry {
             let mut record = self.record(Event::CallFinished);
             record.duration = Some(self.begun.elapsed());
             record.extra.insert("status".to_owned(), json!("unknown"));
-            if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
+            if let Err(fault) = self.log.append(&record, Sync::Handed) {
                 tracing::error!(%fault, call_id = self.id, "an abandoned call could not be recorded");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_names_what_waits_for_the_disk() {
+        let table = [Durability::Effects, Durability::Every, Durability::Relaxed]
+            .map(|mode| [Reach::Contained, Reach::Beyond].map(|reach| reach.sync(mode)));
+        assert_eq!(table, [[Sync::Handed, Sync::Durable], [Sync::Durable, Sync::Durable], [Sync::Handed, Sync::Handed]]);
     }
 }

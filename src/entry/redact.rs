@@ -6,36 +6,22 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use serde_json::{Map, Value};
-use sha2::Sha256;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::address;
-use super::escape;
-use super::hex;
-use super::settings::Settings;
-use super::state::StateDir;
+use crate::audit::{self, Redact};
 use crate::filter::masked::secrets_in;
+use crate::manifest::AuditRules;
+use crate::state::StateDir;
 
-/// Arguments that are safe to keep. Only a redactor makes one, so nothing else can stand in a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted {
-    json: String,
-    sha256: String,
-}
-
-impl Redacted {
-    /// The redacted arguments as compact JSON, exactly as they stand in the record.
-    pub fn json(&self) -> &str {
-        &self.json
-    }
-
-    /// SHA-256 of that JSON, as 64 hexadecimal digits.
-    pub fn sha256(&self) -> &str {
-        &self.sha256
-    }
+/// How the log of a state folder is kept, as the manifest says.
+pub fn settings(rules: &AuditRules, state: &Path) -> audit::Settings {
+    audit::Settings { rotate: rules.rotate.0, keep: rules.keep, redact: Some(Arc::new(Redactor::new(rules, state))) }
 }
 
 /// The key of this installation's keyed hashes.
@@ -59,7 +45,7 @@ impl Secret {
     pub(crate) fn keyed(&self, text: &[u8]) -> String {
         let mut key = self.0.clone();
         key.update(text);
-        hex::text(&hex::encode(&key.finalize().into_bytes().into()))
+        HEXLOWER.encode(&key.finalize().into_bytes())
     }
 }
 
@@ -74,7 +60,7 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    pub(crate) fn new(settings: &Settings, state: &Path) -> Self {
+    pub(crate) fn new(settings: &AuditRules, state: &Path) -> Self {
         let mut hash_args: Vec<String> = settings.hash_args.iter().map(|name| name.to_lowercase()).collect();
         let twins: Vec<String> = ALIKE
             .iter()
@@ -95,68 +81,27 @@ impl Redactor {
         self.key.get()
     }
 
-    /// The form of `args` that may be recorded. Without a key nothing of a secret is kept.
-    pub(crate) fn redact(&self, args: &Map<String, Value>) -> Redacted {
-        let mut out = Vec::with_capacity(256);
-        self.object(&mut out, args);
-        if out.len() > LARGEST {
-            let whole = std::mem::take(&mut out);
-            digest(&mut out, &whole);
-        }
-        let sha256 = hex::text(&hex::sha256(&out));
-        // The writers above emit nothing but JSON made of `str`s.
-        Redacted { json: String::from_utf8_lossy(&out).into_owned(), sha256 }
-    }
-
-    fn object(&self, out: &mut Vec<u8>, map: &Map<String, Value>) {
-        out.push(b'{');
-        for (place, (key, item)) in map.iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            if key.len() > LONG {
-                escape::string(out, &format!("… ({} bytes, sha256 {})", key.len(), hex::text(&hex::sha256(key.as_bytes()))));
-            } else {
-                escape::string(out, &self.text(None, key));
-            }
-            out.push(b':');
-            self.item(out, Some(key), item);
-        }
-        out.push(b'}');
-    }
-
-    fn item(&self, out: &mut Vec<u8>, key: Option<&str>, item: &Value) {
-        let bytes = || match item {
-            Value::String(text) => text.clone().into_bytes(),
-            other => {
-                let mut json = Vec::new();
-                escape::value(&mut json, other);
-                json
-            }
+    fn object(&self, map: &Map<String, Value>) -> Value {
+        let name = |key: &String| match key.len() {
+            0..=LONG => self.text(None, key).into_owned(),
+            length => format!("… ({length} bytes, sha256 {})", HEXLOWER.encode(&Sha256::digest(key))),
         };
-        if key.is_some_and(|key| self.is_secret(key)) {
-            out.extend_from_slice(b"{\"hmac\":\"");
-            out.extend_from_slice(self.secret().map(|secret| secret.keyed(&bytes())).unwrap_or_default().as_bytes());
-            out.extend_from_slice(b"\"}");
-        } else if key.is_some_and(|key| self.hash_args.iter().any(|name| name.eq_ignore_ascii_case(key))) {
-            digest(out, &bytes());
-        } else {
-            match item {
-                Value::String(text) if text.len() > LONG => digest(out, text.as_bytes()),
-                Value::String(text) => escape::string(out, &self.text(key, text)),
-                Value::Object(map) => self.object(out, map),
-                Value::Array(items) => {
-                    out.push(b'[');
-                    for (place, item) in items.iter().enumerate() {
-                        if place > 0 {
-                            out.push(b',');
-                        }
-                        self.item(out, key, item);
-                    }
-                    out.push(b']');
-                }
-                other => escape::value(out, other),
+        map.iter().map(|(key, item)| (name(key), self.item(Some(key), item))).collect::<Map<_, _>>().into()
+    }
+
+    fn item(&self, key: Option<&str>, item: &Value) -> Value {
+        let text = || item.as_str().map_or_else(|| Cow::Owned(audit::json(item)), Cow::Borrowed);
+        match item {
+            // Without a key nothing of a secret is kept.
+            _ if key.is_some_and(|key| self.is_secret(key)) => {
+                json!({"hmac": self.secret().map(|secret| secret.keyed(text().as_bytes())).unwrap_or_default()})
             }
+            _ if key.is_some_and(|key| self.hash_args.iter().any(|name| name.eq_ignore_ascii_case(key))) => digest(&text()),
+            Value::String(text) if text.len() > LONG => digest(text),
+            Value::String(text) => self.text(key, text).into(),
+            Value::Object(map) => self.object(map),
+            Value::Array(items) => items.iter().map(|item| self.item(key, item)).collect(),
+            other => other.clone(),
         }
     }
 
@@ -215,9 +160,21 @@ impl Redactor {
     }
 }
 
-/// Writes `{"len":…,"sha256":…}`; the length is in bytes.
-fn digest(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(format!("{{\"len\":{},\"sha256\":\"{}\"}}", bytes.len(), hex::text(&hex::sha256(bytes))).as_bytes());
+impl Redact for Redactor {
+    fn arguments(&self, arguments: &Map<String, Value>) -> Value {
+        let redacted = self.object(arguments);
+        let json = audit::json(&redacted);
+        if json.len() > LARGEST { digest(&json) } else { redacted }
+    }
+
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.text(None, text)
+    }
+}
+
+/// The length in bytes and the digest of a text.
+fn digest(text: &str) -> Value {
+    json!({"len": text.len(), "sha256": HEXLOWER.encode(&Sha256::digest(text))})
 }
 
 /// The words of a name in lower case, cut at anything that is no letter or digit and where a capital follows a small letter.
@@ -277,10 +234,8 @@ mod tests {
     use super::*;
 
     fn redacted(args: &Value) -> Value {
-        let redactor = Redactor { key: Secret::new(&[7; 32]).into(), ..Redactor::new(&Settings::default(), Path::new("")) };
-        let redacted = redactor.redact(args.as_object().unwrap());
-        assert_eq!(redacted.sha256(), hex::text(&hex::sha256(redacted.json().as_bytes())));
-        serde_json::from_str(redacted.json()).unwrap()
+        let redactor = Redactor { key: Secret::new(&[7; 32]).into(), ..Redactor::new(&AuditRules::default(), Path::new("")) };
+        redactor.arguments(args.as_object().unwrap())
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, fstat, statat};
 use rustix::net::sockopt::socket_peercred;
 
-use super::super::{StateDir, token};
 use super::queue::{names, remove};
+use super::{StateDir, token};
 
 /// A socket that operators may connect to; its name goes with it.
 #[derive(Debug)]

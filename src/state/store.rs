@@ -1,21 +1,18 @@
 //! What the servers of one state folder share of their callers: the grants of sessions, the files that hold content from outside, suspensions.
 
-mod file;
-mod ticks;
-
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use data_encoding::HEXLOWER;
 use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
 
-use super::StateDir;
-use super::hex;
-use file::SharedFile;
-pub use ticks::{Millis, Tick, Ticks};
+use super::shared_file::SharedFile;
+use super::{Millis, StateDir, Tick, Ticks};
 
 /// A suspension ends by itself.
 const SUSPENSION: Millis = 600_000;
@@ -133,7 +130,7 @@ impl Store {
 
 /// A key may hold any character; its digest is a file name.
 fn name(key: &str) -> String {
-    hex::text(&hex::sha256(key.as_bytes()))
+    HEXLOWER.encode(&Sha256::digest(key))
 }
 
 fn remove(folder: &OwnedFd, name: &str) -> io::Result<()> {

@@ -5,12 +5,14 @@
 use std::io;
 
 use argon2::{Algorithm, Argon2, Params, Version};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use super::super::{StateDir, hex, random};
 use super::failures::{Failures, lock};
 use super::queue::{constant_time_eq, names, put, read, remove};
+use super::{StateDir, random};
 
 /// An operator, without the passphrase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -92,8 +94,8 @@ impl StateDir {
             };
             let mut salt = [0; 16];
             random(&mut salt)?;
-            let secret = hex::long(&hash(passphrase, &salt)?);
-            let stored = Stored { name: name.clone(), salt: hex::long(&salt), secret, enrolled_by };
+            let secret = HEXLOWER.encode(&hash(passphrase, &salt)?);
+            let stored = Stored { name: name.clone(), salt: HEXLOWER.encode(&salt), secret, enrolled_by };
             remove(&folder, ".next")?;
             put(&folder, ".next", &serde_json::to_vec(&stored).map_err(io::Error::other)?)?;
             rustix::fs::renameat(&folder, ".next", &folder, file_of(name))?;
@@ -125,7 +127,7 @@ impl StateDir {
             return Ok(Checked::Closed(seconds));
         }
         if let Some(stored) = self.stored()?.into_iter().find(|stored| stored.name == name) {
-            let [salt, kept] = [&stored.salt, &stored.secret].map(|text| hex::decode(text).unwrap_or_default());
+            let [salt, kept] = [&stored.salt, &stored.secret].map(|text| HEXLOWER.decode(text.as_bytes()).unwrap_or_default());
             if constant_time_eq(&hash(passphrase, &salt)?, &kept) {
                 return Ok(Checked::Right);
             }
@@ -164,7 +166,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn file_of(name: &str) -> String {
-    format!("{}.json", hex::text(&hex::sha256(name.as_bytes())).get(..32).unwrap_or_default())
+    format!("{}.json", HEXLOWER.encode(&Sha256::digest(name)).get(..32).unwrap_or_default())
 }
 
 /// Argon2id with 19 MiB and two passes: the least that OWASP's Password Storage Cheat Sheet names.
@@ -198,7 +200,7 @@ mod tests {
         assert_eq!(check("eve", "long enough"), Checked::Wrong, "nobody's");
         for entry in std::fs::read_dir(state.path().join("operators")).unwrap() {
             let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-            assert!(!text.contains("long enough") && !text.contains(&hex::long(b"long enough")));
+            assert!(!text.contains("long enough") && !text.contains(&HEXLOWER.encode(b"long enough")));
         }
         assert!(state.remove_operator("ann").unwrap() && !state.remove_operator("ann").unwrap());
         let bob = Operator { name: "bob".to_owned(), enrolled_by: Some("ann".to_owned()) };
