@@ -2,7 +2,6 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod audit;
 mod call_log;
 pub mod calls;
 pub mod cli;
@@ -19,4 +18,5 @@ mod suggest;
 pub mod tool;
 pub mod tools;
 
+pub use toolgate_audit as audit;
 pub use toolgate_policy::{manifest, model, policy};

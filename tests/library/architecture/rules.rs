@@ -5,7 +5,6 @@ use super::names;
 
 /// Floors from the ground up; a file may use its own floor and those below.
 const FLOORS: &[&[&str]] = &[
-    &["audit"],
     &["state"],
     &["model"],
     &["manifest", "policy", "filter"],
@@ -31,15 +30,15 @@ const PLACES: &[(&str, &[&str])] = &[
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),
     ("hyper", &["sandbox", "server"]),
-    ("rustix", &["sandbox", "audit", "state", "cli"]),
-    ("std::fs", &["sandbox", "audit", "state", "cli"]),
+    ("rustix", &["sandbox", "state", "cli"]),
+    ("std::fs", &["sandbox", "state", "cli"]),
     ("std::net", &["sandbox", "state", "cli", "server"]),
-    ("std::process", &["sandbox", "audit", "state", "cli"]),
-    ("std::os::unix::fs", &["sandbox", "audit", "state", "cli"]),
+    ("std::process", &["sandbox", "state", "cli"]),
+    ("std::os::unix::fs", &["sandbox", "state", "cli"]),
     ("std::os::unix::net", &["sandbox", "state", "cli", "server"]),
     ("std::os::unix::process", &["sandbox", "cli"]),
     ("std::env", &["cli", "sandbox"]),
-    ("tokio::fs", &["sandbox", "audit", "state", "cli"]),
+    ("tokio::fs", &["sandbox", "state", "cli"]),
     ("tokio::net", &["sandbox", "cli", "server"]),
     ("tokio::process", &["sandbox", "cli"]),
 ];
@@ -252,7 +251,7 @@ fn a_crate_or_interface_out_of_its_place_is_found() {
         ("policy/x.rs", "fn f() { println!(\"{:?}\", std::net::TcpStream::connect(\"x\")); }"),
         ("gate/x.rs", "fn f() { tokio::process::Command::new(\"sh\"); }"),
         ("gate/x.rs", "use std::net::{IpAddr, TcpListener};"),
-        ("audit/x.rs", "fn f(x: nix::unistd::Pid) {}"),
+        ("state/x.rs", "fn f(x: nix::unistd::Pid) {}"),
         ("manifest/x.rs", "use std::fs::File;"),
     ];
     assert_eq!(counts(out_of_place, &bad), [1; 9]);

@@ -1,9 +1,4 @@
-//! The log from outside: what it writes, what it survives, what it notices.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test stops at the first surprise")]
+//! The log as its commands show it.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at the first surprise")]
 
-mod crash;
-mod folder;
 mod form;
-mod rotation;
-mod support;
-mod tamper;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use toolgate::audit::{Event, Fault, Log, Record, Settings, Sync, verify};
+use toolgate_audit::{Event, Fault, Log, Record, Settings, Sync, verify};
 
-use crate::audit::support::{broken, clock, crashed, files, finish, lines, open, records, scratch, start};
+use crate::support::{broken, clock, crashed, files, finish, lines, open, records, scratch, start};
 
 #[test]
 fn a_closed_log_is_whole_and_every_record_follows_from_the_one_before() {
@@ -200,7 +200,7 @@ fn a_killed_process_loses_no_record_it_handed_over() {
     for round in 0..rounds {
         let state = scratch();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "audit::crash::a_process_that_appends_until_it_is_killed", "--nocapture"])
+            .args(["--exact", "crash::a_process_that_appends_until_it_is_killed", "--nocapture"])
             .env(VICTIM, state.path())
             .stdout(Stdio::piped())
             .spawn()
@@ -228,7 +228,7 @@ fn a_killed_process_loses_no_record_it_handed_over() {
 fn a_process_beside_ours_keeps_its_file_until_it_dies() {
     let state = scratch();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "audit::crash::a_process_that_appends_until_it_is_killed", "--nocapture"])
+        .args(["--exact", "crash::a_process_that_appends_until_it_is_killed", "--nocapture"])
         .env(VICTIM, state.path())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,5 +1,4 @@
-//! Floor 0: the log. A record is in the kernel, or on disk, before what it announces happens; each follows from the one before it by its hash.
-//! It knows nothing of the gate: which secrets a record must not hold is passed in.
+#![doc = include_str!("../README.md")]
 
 mod chain;
 mod commit;

@@ -137,14 +137,29 @@ fn sixty_four_callers_share_one_sync() {
 fn a_task_waits_for_the_disk_without_a_thread() {
     let state = tempfile::tempdir().unwrap();
     let (log, knobs) = open(state.path());
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
-        let receipt = log.append(&Record::new(Event::KillOn), Sync::Handed).unwrap();
-        assert_eq!(log.durable(receipt).await, Ok(()));
-        knobs.sync_fails.store(true, Ordering::SeqCst);
-        let receipt = log.append(&Record::new(Event::KillOff), Sync::Handed).unwrap();
-        assert_eq!(log.durable(receipt).await, Err(Fault::Sync { source: Errno::IO }));
-    });
+    let receipt = log.append(&Record::new(Event::KillOn), Sync::Handed).unwrap();
+    assert_eq!(wait(log.durable(receipt)), Ok(()));
+    knobs.sync_fails.store(true, Ordering::SeqCst);
+    let receipt = log.append(&Record::new(Event::KillOff), Sync::Handed).unwrap();
+    assert_eq!(wait(log.durable(receipt)), Err(Fault::Sync { source: Errno::IO }));
+}
+
+/// Runs a future to its end on this thread, which sleeps until it is woken.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    struct Thread(std::thread::Thread);
+    impl std::task::Wake for Thread {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = std::pin::pin!(future);
+    let waker = Arc::new(Thread(std::thread::current())).into();
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(done) => return done,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use toolgate::audit::{Log, Settings, Sync, verify};
+use toolgate_audit::{Log, Settings, Sync, verify};
 
-use crate::audit::support::{broken, clock, crashed, files, finish, open, records, scratch, start};
+use crate::support::{broken, clock, crashed, files, finish, open, records, scratch, start};
 
 /// What stands in `audit`: the name from the state folder, and the bytes.
 type Files = BTreeMap<PathBuf, Vec<u8>>;

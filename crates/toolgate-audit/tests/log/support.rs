@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate::audit::{Client, Clock, Event, Log, Receipt, Record, Sync, verify};
-use toolgate::entry;
-use toolgate::manifest::AuditRules;
+use toolgate_audit::{Client, Clock, Event, Log, Receipt, Record, Settings, Sync, verify};
 
 /// A clock that moves on by a millisecond at each look.
 pub(crate) fn clock() -> Clock {
@@ -22,7 +20,7 @@ pub(crate) fn scratch() -> tempfile::TempDir {
 }
 
 pub(crate) fn open(state: &Path) -> Log {
-    Log::open(state, entry::settings(&AuditRules::default(), state), clock()).unwrap()
+    Log::open(state, Settings::default(), clock()).unwrap()
 }
 
 pub(crate) fn start(log: &Log, call: &str, sync: Sync) -> Receipt {

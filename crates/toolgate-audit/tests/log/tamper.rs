@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
-use toolgate::audit::{End, Event, Fault, Log, Record, Settings, Sync, head, verify};
+use toolgate_audit::{End, Event, Fault, Log, Record, Settings, Sync, head, verify};
 
-use crate::audit::support::{broken, clock, crashed, files, finish, open, scratch, start};
+use crate::support::{broken, clock, crashed, files, finish, open, scratch, start};
 
 /// A closed log of 11 records in one file.
 fn closed() -> (tempfile::TempDir, PathBuf) {

@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use toolgate::audit::{Fault, Log, Settings, Sync};
+use toolgate_audit::{Fault, Log, Settings, Sync};
 
-use crate::audit::support::{clock, open, scratch, start};
+use crate::support::{clock, open, scratch, start};
 
 #[test]
 fn folders_are_private_and_files_too_whatever_was_there() {
@@ -17,12 +17,10 @@ fn folders_are_private_and_files_too_whatever_was_there() {
     start(&log, "c1", Sync::Durable);
     log.close().unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    for folder in ["audit", "keys"] {
-        assert_eq!(mode(&state.join(folder)), 0o700, "{folder}");
-        for entry in fs::read_dir(state.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            assert_eq!(mode(&path), 0o600, "{path:?}");
-        }
+    assert_eq!(mode(&state.join("audit")), 0o700);
+    for entry in fs::read_dir(state.join("audit")).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{path:?}");
     }
 }
 
@@ -39,14 +37,11 @@ fn a_linked_folder_is_not_followed_and_one_others_may_write_to_is_refused() {
 }
 
 #[test]
-fn without_its_key_nothing_of_a_secret_is_kept() {
+fn without_a_redactor_no_argument_is_recorded() {
     let state = scratch();
-    let log = open(state.path());
-    fs::create_dir(state.path().join("keys")).unwrap();
-    fs::write(state.path().join("keys/audit-hash"), "").unwrap();
-    start(&log, "c1", Sync::Durable);
-    let record = &crate::audit::support::records(&crate::audit::support::files(state.path())[0])[1];
-    assert_eq!(record["args"]["token"]["hmac"], "");
+    start(&open(state.path()), "c1", Sync::Durable);
+    let record = &crate::support::records(&crate::support::files(state.path())[0])[1];
+    assert_eq!(record["args"], serde_json::json!({}));
 }
 
 #[test]
@@ -54,5 +49,5 @@ fn a_pipe_laid_under_a_name_does_not_hang_the_reader() {
     let state = scratch();
     open(state.path()).close().unwrap();
     nix::unistd::mkfifo(&state.path().join("audit/00000000T000000Z-0.000001.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(crate::audit::support::broken(state.path()).is_some());
+    assert!(crate::support::broken(state.path()).is_some());
 }
