@@ -1,88 +1,59 @@
 //! What a server found out about the machine, kept for the next one: files of the state folder that may be lost at any time, and are believed only
 //! where they are whole and lie where no other user can write.
 
-use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
+use std::io;
 
-use data_encoding::HEXLOWER;
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
-use sha2::{Digest as _, Sha256};
+use rustix::fs::{self, AtFlags, FileType, Stat};
 
-use super::{StateDir, token};
+use super::StateDir;
+use super::files::{Folder, LONGEST};
+use super::store::{checked, with_checksum};
 
 /// The folder they lie in.
 const FOLDER: &str = "facts";
-/// Bytes of one file.
-const LONGEST: u64 = 1 << 20;
 /// Files that are kept: a server has one, and other manifests may name other interpreters.
 const MOST: usize = 16;
 
 impl StateDir {
     /// What was kept under this name (a file name); none where that is missing, broken, or could have been written by another user.
     pub fn recall(&self, name: &str) -> Option<Vec<u8>> {
-        let folder = self.existing(FOLDER).ok()?;
-        is_own(&folder, FileType::Directory).then_some(())?;
-        // A pipe would be waited for.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = fs::openat(&folder, name, flags, Mode::empty()).ok()?;
-        is_own(&file, FileType::RegularFile).then_some(())?;
-        let mut text = Vec::new();
-        std::fs::File::from(file).take(LONGEST + 1).read_to_end(&mut text).ok()?;
+        let folder = Folder::open(self.descriptor(), FOLDER).ok()?;
+        let is_trusted = is_own(&fs::fstat(&folder.fd).ok()?, FileType::Directory)
+            && is_own(&fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?, FileType::RegularFile);
         // It is replaced without waiting for the disk: after a power cut it may hold anything.
-        let (digest, body) = text.split_at_checked(64)?;
-        (text.len() as u64 <= LONGEST && digest == sha256(body).as_bytes()).then(|| body.to_vec())
+        is_trusted.then(|| checked(&folder.read(name).ok()??).map(<[u8]>::to_vec))?
     }
 
     /// Keeps something under this name (a file name), in place of what was kept there.
     /// # Errors  When it is longer than one MiB, or cannot be written.
     pub fn remember(&self, name: &str, body: &[u8]) -> io::Result<()> {
-        if body.len() as u64 + 64 > LONGEST {
+        let text = with_checksum(body);
+        if text.len() as u64 > LONGEST {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let folder = self.subfolder(FOLDER)?;
-        clear(&folder)?;
-        let draft = format!(".{}", token(8)?);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(&folder, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-        let text = [sha256(body).as_bytes(), body].concat();
-        let written = io::Write::write_all(&mut std::fs::File::from(file), &text);
-        let kept = written.and_then(|()| Ok(fs::renameat(&folder, &draft, &folder, name)?));
-        if kept.is_err() {
-            let _ = fs::unlinkat(&folder, &draft, AtFlags::empty());
+        let names = folder.names()?;
+        // Where there are too many all go, for none is missed.
+        if names.len() >= MOST {
+            names.iter().try_for_each(|name| folder.remove(name))?;
         }
-        kept
+        folder.replace(name, &text)
     }
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// Whether it is of this kind, has one name, and this user alone may write to it.
-fn is_own(found: &OwnedFd, kind: FileType) -> bool {
-    fs::fstat(found).is_ok_and(|seen| {
-        let is_only = kind == FileType::Directory || seen.st_nlink == 1;
-        let is_open = seen.st_mode & 0o077 != 0 || seen.st_uid != rustix::process::geteuid().as_raw();
-        FileType::from_raw_mode(seen.st_mode) == kind && is_only && !is_open
-    })
-}
-
-/// Makes room: where there are too many all go, for none is missed.
-fn clear(folder: &OwnedFd) -> io::Result<()> {
-    let names: Vec<_> = Dir::read_from(folder)?.filter_map(|entry| Some(entry.ok()?.file_name().to_owned())).collect();
-    // Two of them are the folder itself and the one above.
-    if names.len() >= MOST + 2 {
-        for name in &names {
-            let _ = fs::unlinkat(folder, name, AtFlags::empty());
-        }
-    }
-    Ok(())
+fn is_own(seen: &Stat, kind: FileType) -> bool {
+    let is_only = kind == FileType::Directory || seen.st_nlink == 1;
+    let is_open = seen.st_mode & 0o077 != 0 || seen.st_uid != rustix::process::geteuid().as_raw();
+    FileType::from_raw_mode(seen.st_mode) == kind && is_only && !is_open
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};
+
+    use rustix::fs::Mode;
 
     use super::*;
 
@@ -118,7 +89,7 @@ mod tests {
         let whole = std::fs::read(&file).unwrap();
         let mut other = whole.clone();
         *other.last_mut().unwrap() ^= 1;
-        for text in [Vec::new(), whole[..10].to_vec(), whole[..66].to_vec(), other, vec![b'0'; 2 << 20], b"\xff\0".to_vec()] {
+        for text in [Vec::new(), whole[..10].to_vec(), whole[..17].to_vec(), other, vec![b'0'; 2 << 20], b"\xff\0".to_vec()] {
             std::fs::write(&file, text).unwrap();
             assert_eq!(state.recall("a"), None);
         }

@@ -3,7 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "the state folder is named by a path once, then held open")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::files::Folder;
 use super::{Millis, Tick};
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
@@ -34,25 +36,38 @@ impl StateDir {
     /// Opens the folder, made (0700) where it is missing.
     /// # Errors  When it is no folder, belongs to another user, is open to others, or cannot be made.
     pub fn open(path: &Path) -> Result<Self, StateFault> {
-        let fault = |what: &str, source: io::Error| StateFault { what: format!("{what} `{}`", path.display()), source };
-        std::fs::DirBuilder::new_recursive(path).map_err(|e| fault("making", e))?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = fs::open(path, flags, Mode::empty()).map_err(|e| fault("opening", e.into()))?;
-        let stat = fs::fstat(&folder).map_err(|e| fault("looking at", e.into()))?;
-        if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|e| fault("making", path, e))?;
+        let (state, stat) = Self::reach(path)?;
+        if stat.st_uid != state.owner() {
+            return Err(foreign(path));
         }
         if stat.st_mode & 0o077 != 0 {
-            fs::fchmod(&folder, Mode::RWXU).map_err(|e| fault("closing to others", e.into()))?;
+            fs::fchmod(&state.folder, Mode::RWXU).map_err(|e| fault("closing to others", path, e.into()))?;
         }
-        let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
-        Ok(Self { folder, path })
+        Ok(state)
+    }
+
+    /// Opens a folder that is there already, to reach the servers on it: its owner may, and root may.
+    /// # Errors  When it is no folder, or neither ours nor are we root.
+    pub fn visit(path: &Path) -> Result<Self, StateFault> {
+        let (state, stat) = Self::reach(path)?;
+        if ![stat.st_uid, 0].contains(&state.owner()) {
+            return Err(foreign(path));
+        }
+        Ok(state)
+    }
+
+    fn reach(path: &Path) -> Result<(Self, fs::Stat), StateFault> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = fs::open(path, flags, Mode::empty()).map_err(|e| fault("opening", path, e.into()))?;
+        let stat = fs::fstat(&folder).map_err(|e| fault("looking at", path, e.into()))?;
+        let path = path.canonicalize().map_err(|e| fault("resolving", path, e))?;
+        Ok((Self { folder, path }, stat))
     }
 
     /// Where the folder is, or would be made, with every link resolved. Makes nothing.
     /// # Errors  When `open` would not take what lies there.
     pub fn examine(path: &Path) -> Result<PathBuf, StateFault> {
-        let fault = |what: &str, source: io::Error| StateFault { what: format!("{what} `{}`", path.display()), source };
         let mut missing = Vec::new();
         let mut there = path;
         let real = loop {
@@ -60,39 +75,24 @@ impl StateDir {
                 Ok(real) => break real,
                 Err(source) if source.kind() == io::ErrorKind::NotFound => {
                     missing.extend(there.file_name());
-                    there = there.parent().ok_or_else(|| fault("resolving", source))?;
+                    there = there.parent().ok_or_else(|| fault("resolving", path, source))?;
                     // The parent of a bare name is the empty path: the working folder.
                     there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
                 }
-                Err(source) => return Err(fault("resolving", source)),
+                Err(source) => return Err(fault("resolving", path, source)),
             }
         };
-        let seen = fs::stat(&real).map_err(|source| fault("looking at", source.into()))?;
+        let seen = fs::stat(&real).map_err(|source| fault("looking at", path, source.into()))?;
         if fs::FileType::from_raw_mode(seen.st_mode) != fs::FileType::Directory {
-            return Err(fault("opening", io::ErrorKind::NotADirectory.into()));
+            return Err(fault("opening", path, io::ErrorKind::NotADirectory.into()));
         }
         if is_of_the_kernel(&real) {
-            return Err(fault("files cannot be kept in", io::ErrorKind::Unsupported.into()));
+            return Err(fault("files cannot be kept in", path, io::ErrorKind::Unsupported.into()));
         }
         if missing.is_empty() && seen.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
+            return Err(foreign(path));
         }
         Ok(missing.iter().rev().fold(real, |path, name| path.join(name)))
-    }
-
-    /// Opens a folder that is there already, to reach the servers on it: its owner may, and root may.
-    /// # Errors  When it is no folder, or neither ours nor are we root.
-    pub fn visit(path: &Path) -> Result<Self, StateFault> {
-        let fault = |what: &str, source: io::Error| StateFault { what: format!("{what} `{}`", path.display()), source };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = fs::open(path, flags, Mode::empty()).map_err(|e| fault("opening", e.into()))?;
-        let stat = fs::fstat(&folder).map_err(|e| fault("looking at", e.into()))?;
-        let user = rustix::process::geteuid();
-        if stat.st_uid != user.as_raw() && !user.is_root() {
-            return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
-        }
-        let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
-        Ok(Self { folder, path })
     }
 
     /// Where it is.
@@ -100,39 +100,26 @@ impl StateDir {
         &self.path
     }
 
-    /// The open folder.
-    pub fn folder(&self) -> &OwnedFd {
+    pub(super) fn descriptor(&self) -> &OwnedFd {
         &self.folder
     }
 
     /// A folder inside it, made (0700) where it is missing.
-    /// # Errors  When it cannot be made or opened, or is a link.
-    pub fn subfolder(&self, name: &str) -> io::Result<OwnedFd> {
-        match fs::mkdirat(&self.folder, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(fault) => return Err(fault.into()),
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(fs::openat(&self.folder, name, flags, Mode::empty())?)
+    pub(super) fn subfolder(&self, name: &str) -> io::Result<Folder> {
+        Folder::make(&self.folder, name)
     }
 
     /// The key of this name: 32 random bytes, made once and shared by every process on the folder.
     /// # Errors  When it can neither be read nor made whole.
     pub fn key(&self, name: &str) -> io::Result<[u8; 32]> {
         let keys = self.subfolder("keys")?;
-        for _ in 0..2 {
-            match fs::openat(&keys, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
-                Ok(file) => {
-                    let mut key = [0; 32];
-                    let mut file = std::fs::File::from(file);
-                    io::Read::read_exact(&mut file, &mut key)?;
-                    return Ok(key);
-                }
-                Err(Errno::NOENT) => make_key(&keys, name)?,
-                Err(fault) => return Err(fault.into()),
-            }
+        if !keys.has(name)? {
+            let mut key = [0; 32];
+            random(&mut key)?;
+            // The first maker wins.
+            keys.claim(name, &key)?;
         }
-        Err(io::ErrorKind::NotFound.into())
+        keys.read(name)?.and_then(|key| key.try_into().ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Whether the kill switch of a state folder is on that need not exist; nothing is opened or made.
@@ -200,40 +187,26 @@ impl StateDir {
         rustix::process::geteuid().as_raw()
     }
 
-    /// A folder inside it that is there already, whoever owns it.
-    /// # Errors  When it is missing, or is a link.
-    pub(super) fn existing(&self, name: &str) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(fs::openat(&self.folder, name, flags, Mode::empty())?)
-    }
-
     /// Marks a once-only thing (an approval) as used, on disk before it returns. Whether this was the first time: exactly one caller of any number, in any process, gets `true`.
     /// The mark may go when what it is kept for is over by every clock: nothing that names the thing is taken any more then.
     /// # Errors  When the mark cannot be kept.
     pub fn use_once(&self, id: &str, kept: Kept) -> io::Result<bool> {
-        let used = self.subfolder("used")?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match fs::openat(&used, id, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(mark) => {
-                // The mark is the file; one without its date is kept for a month.
-                let _ = rustix::io::write(&mark, &serde_json::to_vec(&kept).unwrap_or_default());
-                fs::fsync(&used)?;
-                Ok(true)
-            }
-            Err(Errno::EXIST) => Ok(false),
-            Err(fault) => Err(fault.into()),
-        }
+        self.subfolder("used")?.claim(id, &serde_json::to_vec(&kept)?)
     }
 
     /// Whether a once-only thing was used before.
     /// # Errors  When the marks cannot be looked at.
     pub fn was_used(&self, id: &str) -> io::Result<bool> {
-        match fs::accessat(&self.subfolder("used")?, id, fs::Access::EXISTS, AtFlags::empty()) {
-            Ok(()) => Ok(true),
-            Err(Errno::NOENT) => Ok(false),
-            Err(fault) => Err(fault.into()),
-        }
+        self.subfolder("used")?.has(id)
     }
+}
+
+fn fault(what: &str, path: &Path, source: io::Error) -> StateFault {
+    StateFault { what: format!("{what} `{}`", path.display()), source }
+}
+
+fn foreign(path: &Path) -> StateFault {
+    fault("it belongs to another user:", path, io::ErrorKind::PermissionDenied.into())
 }
 
 /// For how long a mark is kept.
@@ -243,39 +216,6 @@ pub struct Kept {
     pub since: Tick,
     /// For so long.
     pub span: Millis,
-}
-
-/// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
-fn make_key(keys: &OwnedFd, name: &str) -> io::Result<()> {
-    let mut key = [0; 32];
-    random(&mut key)?;
-    let draft = format!(".{name}.{}", token(8)?);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(keys, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-    let written = rustix::io::write(&file, &key).map(|n| n == key.len());
-    let kept = match (written, fs::fsync(&file)) {
-        (Ok(true), Ok(())) => match fs::linkat(keys, &draft, keys, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
-            Err(fault) => Err(fault.into()),
-        },
-        (Err(fault), _) | (_, Err(fault)) => Err(fault.into()),
-        (Ok(false), Ok(())) => Err(io::ErrorKind::WriteZero.into()),
-    };
-    fs::unlinkat(keys, &draft, AtFlags::empty())?;
-    fs::fsync(keys.as_fd())?;
-    kept
-}
-
-/// Makes folders that only their owner can enter.
-trait PrivateFolders {
-    fn new_recursive(path: &Path) -> io::Result<()>;
-}
-
-impl PrivateFolders for std::fs::DirBuilder {
-    fn new_recursive(path: &Path) -> io::Result<()> {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-    }
 }
 
 /// Fills `bytes` with random ones.
@@ -302,16 +242,10 @@ pub fn token(bytes: usize) -> io::Result<String> {
 /// # Source
 /// statfs(2), and `linux/magic.h` for what it leaves out.
 fn is_of_the_kernel(folder: &Path) -> bool {
-    const PROC: u64 = 0x9fa0;
-    const SYSFS: u64 = 0x6265_6572;
-    const CGROUP: u64 = 0x0027_e0eb;
-    const CGROUP2: u64 = 0x6367_7270;
-    const DEVPTS: u64 = 0x1cd1;
-    const SECURITYFS: u64 = 0x7363_6673;
-    const DEBUGFS: u64 = 0x6462_6720;
-    const TRACEFS: u64 = 0x7472_6163;
+    // proc, sysfs, cgroup, cgroup2, devpts, securityfs, debugfs, tracefs.
+    const KINDS: [u64; 8] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x1cd1, 0x7363_6673, 0x6462_6720, 0x7472_6163];
     let kind = fs::statfs(folder).ok().and_then(|facts| u64::try_from(facts.f_type).ok());
-    kind.is_some_and(|kind| [PROC, SYSFS, CGROUP, CGROUP2, DEVPTS, SECURITYFS, DEBUGFS, TRACEFS].contains(&kind))
+    kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
 #[cfg(test)]

@@ -2,16 +2,14 @@
 //! operators and their passphrases, suspensions, the kill switch.
 
 mod facts;
-mod failures;
+mod files;
 mod folder;
 mod place;
 mod queue;
 mod seals;
 mod secrets;
-mod shared_file;
 mod store;
 mod ticks;
-mod waiting;
 
 pub use folder::{Kept, StateDir, StateFault, random, token};
 pub use place::Place;

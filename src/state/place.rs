@@ -7,13 +7,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, fstat, statat};
 use rustix::net::sockopt::socket_peercred;
 
-use super::queue::{names, remove};
+use super::files::Folder;
 use super::{StateDir, token};
 
 /// A socket that operators may connect to; its name goes with it.
 #[derive(Debug)]
 pub struct Place {
-    folder: OwnedFd,
+    folder: Folder,
     name: String,
 }
 
@@ -26,9 +26,9 @@ impl StateDir {
         let folder = self.subfolder(FOLDER)?;
         let name = format!("{}.sock", token(8)?);
         // Through the descriptor: a socket's path has at most 107 bytes (unix(7)), a state folder may lie deeper.
-        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))?;
+        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.fd.as_raw_fd()))?;
         let place = Place { folder, name };
-        chmodat(&place.folder, place.name.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        chmodat(&place.folder.fd, place.name.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         Ok((listener, place))
     }
 
@@ -36,16 +36,16 @@ impl StateDir {
     /// owner, or is served by another user, is passed over: an operator's secret is not for it.
     /// # Errors  `NotFound` when no server lives.
     pub fn reach_server(&self) -> io::Result<UnixStream> {
-        let owner = fstat(self.folder())?.st_uid;
-        let folder = self.existing(FOLDER)?;
-        for name in names(&folder)?.into_iter().filter(|name| name.strip_suffix(".sock").is_some()) {
-            if !is_own(&folder, &name, owner) {
+        let owner = fstat(self.descriptor())?.st_uid;
+        let folder = Folder::open(self.descriptor(), FOLDER)?;
+        for name in folder.names()?.into_iter().filter(|name| name.strip_suffix(".sock").is_some()) {
+            if !is_own(&folder.fd, &name, owner) {
                 continue;
             }
-            match UnixStream::connect(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd())) {
+            match UnixStream::connect(format!("/proc/self/fd/{}/{name}", folder.fd.as_raw_fd())) {
                 // Who listens was set down by the kernel when it began to (unix(7), SO_PEERCRED).
                 Ok(stream) if socket_peercred(&stream)?.uid.as_raw() == owner => return Ok(stream),
-                Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => remove(&folder, &name)?,
+                Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => folder.remove(&name)?,
                 Ok(_) | Err(_) => {}
             }
         }
@@ -63,7 +63,7 @@ fn is_own(folder: &OwnedFd, name: &str, owner: u32) -> bool {
 impl Drop for Place {
     fn drop(&mut self) {
         // A socket that stays is found dead by the next operator.
-        let _ = remove(&self.folder, &self.name);
+        let _ = self.folder.remove(&self.name);
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
         assert!(state.reach_server().is_err());
         std::fs::set_permissions(&other, PermissionsExt::from_mode(0o600)).unwrap();
         assert!(state.reach_server().is_ok());
-        let folder = state.existing(FOLDER).unwrap();
+        let folder = state.subfolder(FOLDER).unwrap().fd;
         assert!(is_own(&folder, "other.sock", state.owner()) && !is_own(&folder, "other.sock", state.owner() + 1));
     }
 

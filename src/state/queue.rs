@@ -3,20 +3,15 @@
 //!
 //! A question is written once and never changed; each operator's answer is a file of its own beside it, made exclusively and carrying a keyed hash.
 
-#![expect(clippy::disallowed_methods, reason = "the folder is listed through its own descriptor")]
-
-use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io;
 
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rustix::fs::{self, AtFlags, Mode, OFlags};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::secrets::Operator;
-use super::{Kept, Millis, StateDir, Tick, token};
+use super::{Kept, Millis, StateDir, Tick};
 
 /// A question to an operator, as it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,11 +122,11 @@ impl Answered {
             && other.enrolled_by.as_ref() != Some(&self.operator)
     }
 
-    fn mac(&self, key: &[u8; 32]) -> Option<String> {
-        let unsealed = serde_json::to_vec(&Self { mac: String::new(), ..self.clone() }).ok()?;
-        let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
-        mac.update(&unsealed);
-        Some(HEXLOWER.encode(&mac.finalize().into_bytes()))
+    fn sealed(&self, key: &[u8; 32]) -> io::Result<Self> {
+        let unsealed = Self { mac: String::new(), ..self.clone() };
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(io::Error::other)?;
+        mac.update(&serde_json::to_vec(&unsealed)?);
+        Ok(Self { mac: HEXLOWER.encode(&mac.finalize().into_bytes()), ..unsealed })
     }
 }
 
@@ -151,16 +146,15 @@ pub fn is_id(text: &str) -> bool {
 
 const FOLDER: &str = "approvals";
 const KEY: &str = "operator-answers";
-const NEW: Mode = Mode::RUSR.union(Mode::WUSR);
-/// No question is longer; a file that is was not written by us.
-const LONGEST: u64 = 1 << 20;
+const HOUR: Millis = 3_600_000;
+/// What one sweep removes at most, so that it never keeps the disk for long.
+const SWEPT: usize = 10_000;
 
 impl StateDir {
     /// Puts a question into the queue.
     /// # Errors  When it cannot be written whole.
     pub fn put_ask(&self, ask: &Ask) -> io::Result<()> {
-        let folder = self.subfolder(FOLDER)?;
-        put(&folder, &format!("{}.json", ask.id), &serde_json::to_vec(ask).map_err(io::Error::other)?).map(drop)
+        self.subfolder(FOLDER)?.claim(&format!("{}.json", ask.id), &serde_json::to_vec(ask)?).map(drop)
     }
 
     /// The question of this id, if it waits.
@@ -169,34 +163,40 @@ impl StateDir {
         if !is_id(id) {
             return Ok(None);
         }
-        let read = read(&self.subfolder(FOLDER)?, &format!("{id}.json"))?;
-        Ok(read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).filter(|ask: &Ask| ask.id == id))
+        let ask: Option<Ask> = self.subfolder(FOLDER)?.read_as(&format!("{id}.json"))?;
+        Ok(ask.filter(|ask| ask.id == id))
     }
 
     /// Every question that waits, oldest first.
     /// # Errors  When the queue cannot be read.
     pub fn asks(&self) -> io::Result<Vec<Ask>> {
-        let folder = self.subfolder(FOLDER)?;
         let mut asks = Vec::new();
-        for name in names(&folder)? {
-            if let Some(id) = name.strip_suffix(".json")
-                && let Some(ask) = self.ask(id)?
-            {
-                asks.push(ask);
+        for name in self.subfolder(FOLDER)?.names()? {
+            if let Some(id) = name.strip_suffix(".json") {
+                asks.extend(self.ask(id)?);
             }
         }
         asks.sort_by(|one, other| (one.asked, &one.id).cmp(&(other.asked, &other.id)));
         Ok(asks)
     }
 
+    /// Questions that no operator has ended yet, of every server on the folder: neither refused nor agreed to by as many as it takes.
+    /// # Errors  When the queue cannot be read.
+    pub fn unsettled(&self, now: Tick) -> io::Result<usize> {
+        let mut waiting = 0;
+        for ask in self.asks()?.iter().filter(|ask| !ask.is_over(now)) {
+            let answers = self.answers(&ask.id)?;
+            let is_refused = answers.iter().any(|answered| answered.say == Say::Deny);
+            waiting += usize::from(!is_refused && persons(&answers).len() < usize::from(ask.needed));
+        }
+        Ok(waiting)
+    }
+
     /// Keeps one operator's answer. Whether it is their first to this question: nobody answers twice.
     /// # Errors  When it cannot be kept.
     pub fn put_answer(&self, answered: &Answered) -> io::Result<bool> {
-        let key = self.key(KEY)?;
-        let mac = answered.mac(&key).ok_or_else(|| io::Error::other("no keyed hash"))?;
-        let sealed = Answered { mac, ..answered.clone() };
-        let folder = self.subfolder(FOLDER)?;
-        put(&folder, &answer_name(&answered.id, &answered.operator), &serde_json::to_vec(&sealed).map_err(io::Error::other)?)
+        let sealed = answered.sealed(&self.key(KEY)?)?;
+        self.subfolder(FOLDER)?.claim(&answer_name(&answered.id, &answered.operator), &serde_json::to_vec(&sealed)?)
     }
 
     /// The answers to a question that were given on this installation, in the order of time. What carries no right keyed hash is no answer.
@@ -205,10 +205,11 @@ impl StateDir {
         let folder = self.subfolder(FOLDER)?;
         let prefix = format!("{id}.by.");
         let mut found = Vec::new();
-        for name in names(&folder)?.into_iter().filter(|name| name.starts_with(&prefix)) {
-            let Some(answered) = read(&folder, &name)?.and_then(|bytes| serde_json::from_slice::<Answered>(&bytes).ok()) else { continue };
-            let right = answered.mac(&self.key(KEY)?).is_some_and(|mac| constant_time_eq(mac.as_bytes(), answered.mac.as_bytes()));
-            if right && answered.id == id && name == answer_name(id, &answered.operator) {
+        for name in folder.names()?.into_iter().filter(|name| name.starts_with(&prefix)) {
+            let Some(answered) = folder.read_as::<Answered>(&name)? else { continue };
+            let right = answered.sealed(&self.key(KEY)?)?;
+            let is_own = constant_time_eq(right.mac.as_bytes(), answered.mac.as_bytes());
+            if is_own && answered.id == id && name == answer_name(id, &answered.operator) {
                 found.push(answered);
             }
         }
@@ -218,109 +219,42 @@ impl StateDir {
 
     /// Notes that the same was asked once more.
     pub fn ask_again(&self, id: &str) {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let times = self.times_asked(id).saturating_add(1);
         // A count for a person to look at; nothing hangs on it.
-        if let Ok(folder) = self.subfolder(FOLDER)
-            && let Ok(file) = fs::openat(&folder, format!("{id}.again"), flags, NEW)
-        {
-            let _ = rustix::io::write(&file, b"+");
-        }
+        let _ = self.subfolder(FOLDER).and_then(|folder| folder.replace(&format!("{id}.again"), times.to_string().as_bytes()));
     }
 
     /// How often a question was asked.
     pub fn times_asked(&self, id: &str) -> u64 {
-        let seen =
-            self.subfolder(FOLDER).ok().and_then(|folder| fs::statat(&folder, format!("{id}.again"), AtFlags::SYMLINK_NOFOLLOW).ok());
-        1 + seen.and_then(|seen| u64::try_from(seen.st_size).ok()).unwrap_or(0)
+        self.subfolder(FOLDER).and_then(|folder| folder.read_as(&format!("{id}.again"))).ok().flatten().unwrap_or(1)
     }
 
     /// Takes a question and its answers out of the queue.
     /// # Errors  When something stays.
     pub fn drop_ask(&self, id: &str) -> io::Result<()> {
         let folder = self.subfolder(FOLDER)?;
-        for name in names(&folder)?.into_iter().filter(|name| name.split('.').next() == Some(id)) {
-            remove(&folder, &name)?;
-        }
-        Ok(())
+        folder.names()?.iter().filter(|name| name.split('.').next() == Some(id)).try_for_each(|name| folder.remove(name))
     }
 
     /// Removes what nobody can use any more: questions that ended more than an hour ago, and marks of used approvals whose sealed states no
     /// longer open. At most [`SWEPT`] of either; the rest goes the next time.
     /// # Errors  When the folders cannot be listed.
     pub fn sweep(&self, now: Tick) -> io::Result<()> {
-        const HOUR: Millis = 3_600_000;
         let over = |ask: &Ask| now.is_long_past(ask.since, ask.span().saturating_add(HOUR));
         for ask in self.asks()?.into_iter().filter(over).take(SWEPT) {
             self.drop_ask(&ask.id)?;
         }
         self.sweep_seals(now.seconds())?;
         let used = self.subfolder("used")?;
-        let mut swept = 0;
-        for name in names(&used)? {
-            let written = read(&used, &name)?.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
-            // A mark without its time: the process died between making and writing it. No state is good for a month.
-            let made = || -> Option<Kept> {
-                let seen = fs::statat(&used, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-                let wall = u64::try_from(seen.st_mtime).ok()?.saturating_mul(1000);
-                Some(Kept { since: Tick { wall, ..Tick::default() }, span: 30 * 24 * HOUR })
-            };
-            if written.or_else(made).is_some_and(|kept| now.is_long_past(kept.since, kept.span)) {
-                remove(&used, &name)?;
-                swept += 1;
-            }
-            if swept == SWEPT {
-                break;
-            }
-        }
-        Ok(())
+        // A mark without its time is kept.
+        let over = |name: &String| matches!(used.read_as::<Kept>(name), Ok(Some(kept)) if now.is_long_past(kept.since, kept.span));
+        used.names()?.iter().filter(|name| over(name)).take(SWEPT).try_for_each(|name| used.remove(name))
     }
 }
-
-/// What one sweep removes at most, so that it never keeps the disk for long.
-const SWEPT: usize = 10_000;
 
 fn answer_name(id: &str, operator: &str) -> String {
     let digest = HEXLOWER.encode(&Sha256::digest(operator));
     format!("{id}.by.{}", digest.get(..16).unwrap_or_default())
-}
-
-/// Writes a file that a reader sees whole or not at all. Whether it was not there before.
-pub(super) fn put(folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<bool> {
-    let draft = format!(".{}", token(8)?);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(folder, &draft, flags, NEW)?;
-    let written = io::Write::write_all(&mut std::fs::File::from(file), bytes);
-    let linked = written.and_then(|()| match fs::linkat(folder, &draft, folder, name, AtFlags::empty()) {
-        Ok(()) => Ok(true),
-        Err(Errno::EXIST) => Ok(false),
-        Err(fault) => Err(fault.into()),
-    });
-    remove(folder, &draft)?;
-    linked
-}
-
-pub(super) fn read(folder: &OwnedFd, name: &str) -> io::Result<Option<Vec<u8>>> {
-    let file = match fs::openat(folder, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(file) => std::fs::File::from(file),
-        Err(Errno::NOENT) => return Ok(None),
-        Err(fault) => return Err(fault.into()),
-    };
-    let mut bytes = Vec::new();
-    file.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
-}
-
-pub(super) fn remove(folder: &OwnedFd, name: &str) -> io::Result<()> {
-    match fs::unlinkat(folder, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(fault) => Err(fault.into()),
-    }
-}
-
-/// The names in a folder, less drafts.
-pub(super) fn names(folder: &OwnedFd) -> io::Result<Vec<String>> {
-    let entries = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
-    Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| !name.starts_with('.')).collect())
 }
 
 /// Compares without telling by its time where two texts differ.
@@ -332,7 +266,7 @@ pub(super) fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn state() -> (tempfile::TempDir, StateDir) {
+    pub(in crate::state) fn state() -> (tempfile::TempDir, StateDir) {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(&folder.path().join("state")).unwrap();
         (folder, state)
@@ -437,6 +371,24 @@ pub(super) mod tests {
         state.sweep(tick(5000)).unwrap();
         assert_eq!(state.asks().unwrap().len(), 0);
         assert!(!state.was_used("ap_gone").unwrap() && state.was_used("ap_kept").unwrap() && state.was_used("ap_torn").unwrap());
+    }
+
+    #[test]
+    fn a_question_waits_until_it_is_refused_or_all_have_agreed_or_its_time_is_over() {
+        let (_keep, state) = state();
+        assert_eq!(state.unsettled(tick(0)).unwrap(), 0);
+        let ask = |id: &str, needed| Ask { asked: 10, expires: 100, since: tick(10), needed, ..ask(id) };
+        let operator = |name| operator(name, None);
+        let (one, two) = (ask("ap_0001", 1), ask("ap_0002", 2));
+        state.put_ask(&one).unwrap();
+        state.put_ask(&two).unwrap();
+        assert_eq!((state.unsettled(tick(50)).unwrap(), state.unsettled(tick(100)).unwrap()), (2, 0));
+        assert!(state.put_answer(&Answered::new(&two, operator("ann"), Say::Once, tick(20))).unwrap());
+        assert_eq!(state.unsettled(tick(50)).unwrap(), 2, "one of two is not enough");
+        assert!(state.put_answer(&Answered::new(&two, operator("bob"), Say::Once, tick(21))).unwrap());
+        assert_eq!(state.unsettled(tick(50)).unwrap(), 1);
+        assert!(state.put_answer(&Answered::new(&one, operator("ann"), Say::Deny, tick(22))).unwrap());
+        assert_eq!(state.unsettled(tick(50)).unwrap(), 0);
     }
 
     #[test]

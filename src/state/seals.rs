@@ -3,7 +3,6 @@
 use std::io;
 
 use super::StateDir;
-use super::queue::{names, remove};
 
 /// How long a key seals. It opens as long again.
 const PERIOD: u64 = 30 * 24 * 3600;
@@ -18,7 +17,7 @@ impl StateDir {
         let mut keys = vec![(name(period), self.key(&name(period))?)];
         let before = name(period.wrapping_sub(1));
         // Read, never made: what no key sealed, none opens.
-        if names(&self.subfolder("keys")?)?.contains(&before) {
+        if self.subfolder("keys")?.has(&before)? {
             keys.push((before.clone(), self.key(&before)?));
         }
         Ok(keys)
@@ -28,13 +27,9 @@ impl StateDir {
     /// # Errors  When they cannot be listed.
     pub(super) fn sweep_seals(&self, now: u64) -> io::Result<()> {
         let keys = self.subfolder("keys")?;
-        for name in names(&keys)? {
-            let period = name.strip_prefix(PREFIX).and_then(|period| period.parse::<u64>().ok());
-            if period.is_some_and(|period| period.saturating_add(1) < now / PERIOD) {
-                remove(&keys, &name)?;
-            }
-        }
-        Ok(())
+        let period = |name: &str| name.strip_prefix(PREFIX)?.parse::<u64>().ok();
+        let is_over = |name: &&String| period(name).is_some_and(|period| period.saturating_add(1) < now / PERIOD);
+        keys.names()?.iter().filter(is_over).try_for_each(|name| keys.remove(name))
     }
 }
 

@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::failures::{Failures, lock};
-use super::queue::{constant_time_eq, names, put, read, remove};
+use super::queue::constant_time_eq;
 use super::{StateDir, random};
 
 /// An operator, without the passphrase.
@@ -49,6 +48,10 @@ struct Stored {
 const FOLDER: &str = "operators";
 /// A passphrase with fewer characters is refused.
 const SHORTEST: usize = 8;
+/// Wrong passphrases after which an operator's name is closed for a while …
+const MOST_WRONG: usize = 5;
+/// … that is until the oldest of them is this many seconds old.
+const SPAN: u64 = 60;
 
 impl StateDir {
     /// The operators that have a passphrase here, by name.
@@ -61,8 +64,8 @@ impl StateDir {
     fn stored(&self) -> io::Result<Vec<Stored>> {
         let folder = self.subfolder(FOLDER)?;
         let mut found = Vec::new();
-        for name in names(&folder)?.iter().filter(|name| name.strip_suffix(".json").is_some()) {
-            found.extend(read(&folder, name)?.map(|bytes| parse(&bytes)).transpose()?);
+        for name in folder.names()?.iter().filter(|name| name.strip_suffix(".json").is_some()) {
+            found.extend(folder.read(name)?.map(|bytes| parse(&bytes)).transpose()?);
         }
         found.sort_by(|one: &Stored, other| one.name.cmp(&other.name));
         Ok(found)
@@ -78,7 +81,7 @@ impl StateDir {
         }
         let folder = self.subfolder(FOLDER)?;
         // Two that enrol at once must not both be the first.
-        let _alone = lock(&folder)?;
+        let _alone = folder.lock()?;
         let known = self.operators()?;
         let is_known = |name: &String| known.iter().any(|operator| operator.name == *name);
         for (name, passphrase) in new {
@@ -96,25 +99,23 @@ impl StateDir {
             random(&mut salt)?;
             let secret = HEXLOWER.encode(&hash(passphrase, &salt)?);
             let stored = Stored { name: name.clone(), salt: HEXLOWER.encode(&salt), secret, enrolled_by };
-            remove(&folder, ".next")?;
-            put(&folder, ".next", &serde_json::to_vec(&stored).map_err(io::Error::other)?)?;
-            rustix::fs::renameat(&folder, ".next", &folder, file_of(name))?;
+            folder.replace(&file_of(name), &serde_json::to_vec(&stored)?)?;
         }
-        Ok(rustix::fs::fsync(&folder)?)
+        folder.sync()
     }
 
     /// Takes an operator's passphrase away. Whether there was one.
     /// # Errors  When it stays. The last one does: without any, the next enrolment would need no enroller.
     pub fn remove_operator(&self, name: &str) -> io::Result<bool> {
         let folder = self.subfolder(FOLDER)?;
-        let _alone = lock(&folder)?;
-        let there = read(&folder, &file_of(name))?.is_some();
+        let _alone = folder.lock()?;
+        let there = folder.has(&file_of(name))?;
         if there && self.operators()?.iter().all(|operator| operator.name == name) {
             let why =
                 format!("`{}` is the last operator, without whom anybody could enrol themselves; enrol another first", name.escape_debug());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        remove(&folder, &file_of(name))?;
+        folder.remove(&file_of(name))?;
         Ok(there)
     }
 
@@ -122,9 +123,13 @@ impl StateDir {
     /// # Errors  When it cannot be told, which is no yes.
     pub fn check_operator(&self, name: &str, passphrase: &str, now: u64) -> io::Result<Checked> {
         let folder = self.subfolder(FOLDER)?;
-        let failures = Failures::open(&folder, file_of(name).trim_end_matches(".json"), now)?;
-        if let Some(seconds) = failures.closed(now) {
-            return Ok(Checked::Closed(seconds));
+        let _alone = folder.lock()?;
+        // Wrong passphrases are counted over all processes. One from the future counts: the clock was set back.
+        let file = file_of(name).replace(".json", ".wrong");
+        let mut wrong: Vec<u64> = folder.read_as(&file)?.unwrap_or_default();
+        wrong.retain(|at| at.saturating_add(SPAN) > now);
+        if let Some(oldest) = wrong.iter().min().filter(|_| wrong.len() >= MOST_WRONG) {
+            return Ok(Checked::Closed(oldest.saturating_add(SPAN).saturating_sub(now).clamp(1, SPAN)));
         }
         if let Some(stored) = self.stored()?.into_iter().find(|stored| stored.name == name) {
             let [salt, kept] = [&stored.salt, &stored.secret].map(|text| HEXLOWER.decode(text.as_bytes()).unwrap_or_default());
@@ -132,7 +137,8 @@ impl StateDir {
                 return Ok(Checked::Right);
             }
         }
-        failures.add(now)?;
+        wrong.push(now);
+        folder.replace(&file, &serde_json::to_vec(&wrong)?)?;
         Ok(Checked::Wrong)
     }
 }
