@@ -167,12 +167,11 @@ pub fn tail(
 
 /// All records of one call as a timeline, with the question that was put to a person about it and the answer.
 fn show(state: &Path, call: &str, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
-    let own = Filter::call(call);
+    let is_own = |record: &Stored| record.text("call") == call;
     // From 2026-07-28 on the call that was asked about and the one that came back with the answer are two, with one approval.
-    let approvals: BTreeSet<String> =
-        Records::open(state)?.filter(|record| own.admits(record)).map(|record| record.text("approval").to_owned()).collect();
+    let approvals: BTreeSet<String> = Records::open(state)?.filter(is_own).map(|record| record.text("approval").to_owned()).collect();
     let is_shared = |approval: &str| !approval.is_empty() && approvals.contains(approval);
-    let belongs = |record: &Stored| own.admits(record) || record.text("part_of") == call || is_shared(record.text("approval"));
+    let belongs = |record: &Stored| is_own(record) || record.text("part_of") == call || is_shared(record.text("approval"));
     let records: Vec<Stored> = Records::open(state)?.filter(belongs).collect();
     let Some(first) = records.first() else {
         writeln!(io::stderr(), "toolgate: no record of a call `{}`; `toolgate audit tail` names the last ones", plain(call))?;

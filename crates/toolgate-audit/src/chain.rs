@@ -87,25 +87,27 @@ impl<'a> Sealed<'a> {
         Receipt { seq: self.seq, hash: self.hash }
     }
 
-    /// The field `ev`.
-    pub(crate) fn event(&self) -> Option<&'a str> {
-        self.after_time()?.0
+    /// The part of the line that its record wrote: from `,"ev":` on.
+    pub(crate) fn body(&self) -> &'a [u8] {
+        quoted(self.rest, TS).map_or(&[], |(_, body)| body)
     }
 
-    /// The field `call`, where it stands right after `ev`.
-    pub(crate) fn call(&self) -> Option<&'a str> {
-        quoted(self.after_time()?.1, b",\"call\":\"")?.0
+    /// The field `ev`.
+    pub(crate) fn event(&self) -> Option<&'a str> {
+        head(self.body()).map(|(event, ..)| event)
     }
 
     /// The field `ts`.
     pub(crate) fn time(&self) -> Option<Timestamp> {
         quoted(self.rest, TS)?.0?.parse().ok()
     }
+}
 
-    fn after_time(&self) -> Option<(Option<&'a str>, &'a [u8])> {
-        let (_, rest) = quoted(self.rest, TS)?;
-        quoted(rest, b",\"ev\":\"")
-    }
+/// The event that a body begins with, the call right after it, and what follows.
+pub(crate) fn head(body: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
+    let (event, rest) = quoted(body, b",\"ev\":\"")?;
+    let (call, rest) = quoted(rest, b",\"call\":\"").unwrap_or((None, rest));
+    Some((event?, call, rest))
 }
 
 /// Splits `bytes` = X + `mark` + 64 digits + `close` into X and the digits.
@@ -263,7 +265,10 @@ mod tests {
     fn a_line_reads_back_as_what_was_written() {
         let line = line(r#","ev":"call.started","call":"c1","args":{"a":1}"#);
         let sealed = Sealed::read(&line).unwrap();
-        assert_eq!((sealed.seq, sealed.event(), sealed.call(), sealed.prev), (7, Some("call.started"), Some("c1"), NONE.as_slice()));
+        assert_eq!(
+            (sealed.seq, head(sealed.body()), sealed.prev),
+            (7, Some(("call.started", Some("c1"), br#","args":{"a":1}"#.as_slice())), NONE.as_slice())
+        );
         assert!(sealed.rest.starts_with(br#","ts":"1970-01-01T00:00:00.000000Z""#) && sealed.time() == Some(Timestamp::UNIX_EPOCH));
     }
 

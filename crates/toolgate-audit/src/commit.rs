@@ -1,6 +1,5 @@
 //! Which records are on disk, and the callers that wait for theirs: many share one fdatasync(2).
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -13,8 +12,6 @@ pub(crate) struct Commit {
     progress: Mutex<Progress>,
     work: Condvar,
     done: Condvar,
-    /// Something was handed to the kernel since the last sync began. Spares callers the lock: only the first of 30 ms takes it.
-    dirty: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -35,8 +32,9 @@ impl Commit {
 
     /// Something was written that must be on disk within 50 ms.
     pub(crate) fn touch(&self) {
-        if !self.dirty.swap(true, Ordering::AcqRel) {
-            self.lock().due = Some(Instant::now() + LAZY);
+        let mut progress = self.lock();
+        if progress.due.is_none() {
+            progress.due = Some(Instant::now() + LAZY);
             self.work.notify_one();
         }
     }
@@ -94,9 +92,8 @@ impl Commit {
             let now = Instant::now();
             let due = progress.due.filter(|_| progress.failed.is_none());
             if progress.failed.is_none() && (progress.wanted > progress.durable || due.is_some_and(|due| due <= now)) {
-                progress.due = None;
                 // Before the end of the log is looked at: what is written after that sets it again.
-                self.dirty.store(false, Ordering::Release);
+                progress.due = None;
                 return true;
             }
             progress = match due {

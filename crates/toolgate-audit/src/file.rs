@@ -102,8 +102,10 @@ impl Folder {
 
     /// Whether the process lives that made one of these marks. Servers of earlier versions hold a lock on the file itself.
     pub(crate) fn is_held(&self, marks: &[String]) -> bool {
-        let is_free =
-            |name: &str| self.read(name).is_ok_and(|file| matches!(Lock::attempt(OwnedFd::from(file), Kind::Shared), Ok(Some(_))));
+        let is_free = |name: &str| {
+            self.read(name)
+                .is_ok_and(|file| matches!(Lock::attempt(OwnedFd::from(file), FlockOperation::NonBlockingLockShared), Ok(Some(_))))
+        };
         marks.iter().any(|id| [marker(id), name(id)].iter().any(|name| self.exists(name) && !is_free(name)))
     }
 
@@ -111,7 +113,8 @@ impl Folder {
     pub(crate) fn lock(&self, marks: &[String]) -> Result<Option<Vec<Lock>>, Fault> {
         let mut locks = Vec::new();
         for name in marks.iter().flat_map(|id| [marker(id), name(id)]).filter(|name| self.exists(name)) {
-            let lock = Lock::attempt(self.read(&name)?.into(), Kind::Exclusive).map_err(|source| fault("lock", &name, source))?;
+            let lock = Lock::attempt(self.read(&name)?.into(), FlockOperation::NonBlockingLockExclusive)
+                .map_err(|source| fault("lock", &name, source))?;
             let Some(lock) = lock else { return Ok(None) };
             locks.push(lock);
         }
@@ -155,20 +158,18 @@ impl Folder {
         if is_regular { Ok(file) } else { Err(failed(Errno::INVAL)) }
     }
 
+    fn stat(&self, name: &str) -> rustix::io::Result<rustix::fs::Stat> {
+        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
     /// Whether there is something of that name.
     pub(crate) fn exists(&self, name: &str) -> bool {
-        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        self.stat(name).is_ok()
     }
 
     /// The length of a file in bytes; 0 where there is none.
     pub(crate) fn length(&self, name: &str) -> u64 {
-        let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
-        stat.ok().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(0)
-    }
-
-    /// Whether `file` is what stands under `name`.
-    fn is_named(&self, name: &str, file: &OwnedFd) -> bool {
-        is_same(rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW), rustix::fs::fstat(file))
+        self.stat(name).ok().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(0)
     }
 
     /// Removes a file; one that is gone already is no fault.
@@ -193,19 +194,9 @@ fn is_same(one: rustix::io::Result<rustix::fs::Stat>, other: rustix::io::Result<
 #[derive(Debug)]
 pub(crate) struct Lock(OwnedFd);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Exclusive,
-    Shared,
-}
-
 impl Lock {
     /// Takes it without waiting. `None`: another process holds it.
-    fn attempt(file: OwnedFd, kind: Kind) -> Result<Option<Self>, Errno> {
-        let operation = match kind {
-            Kind::Exclusive => FlockOperation::NonBlockingLockExclusive,
-            Kind::Shared => FlockOperation::NonBlockingLockShared,
-        };
+    fn attempt(file: OwnedFd, operation: FlockOperation) -> Result<Option<Self>, Errno> {
         match rustix::fs::flock(&file, operation) {
             Ok(()) => Ok(Some(Self(file))),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -264,7 +255,8 @@ impl Medium for Disk {
     }
 
     fn is_whole(&self, folder: &Folder, id: &str, length: u64) -> bool {
-        folder.is_named(&name(id), &self.0) && rustix::fs::fstat(&self.0).is_ok_and(|seen| u64::try_from(seen.st_size) == Ok(length))
+        let own = rustix::fs::fstat(&self.0);
+        is_same(folder.stat(&name(id)), own) && own.is_ok_and(|own| u64::try_from(own.st_size) == Ok(length))
     }
 }
 

@@ -14,11 +14,10 @@ pub struct Filter {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Condition {
-    Since(Timestamp),
-    Until(Timestamp),
-    Denied,
-    Field { path: Vec<String>, is: Is, value: String },
+struct Condition {
+    path: Vec<String>,
+    is: Is,
+    value: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +27,8 @@ enum Is {
     Containing,
     AtLeast,
     AtMost,
+    /// Of the whole record; there is no path.
+    Denied,
 }
 
 impl Filter {
@@ -40,36 +41,19 @@ impl Filter {
         Ok(Self { conditions: conditions.collect::<Result<_, _>>()? })
     }
 
-    /// A filter for the records of one call.
-    pub fn call(call: &str) -> Self {
-        Self { conditions: vec![Condition::Field { path: vec!["call".to_owned()], is: Is::Equal, value: call.to_owned() }] }
-    }
-
     /// The fields of a record that the conditions name, by their first word: `args` of `args.path`.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.conditions.iter().filter_map(|condition| match condition {
-            Condition::Since(_) | Condition::Until(_) | Condition::Denied => None,
-            Condition::Field { path, .. } => path.first().map(String::as_str),
-        })
-    }
-
-    /// Both filters' conditions.
-    #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.conditions.extend(other.conditions);
-        self
+        self.conditions.iter().filter_map(|condition| condition.path.first().map(String::as_str))
     }
 
     /// Whether every condition holds for the record.
     pub fn admits(&self, record: &Stored) -> bool {
-        self.conditions.iter().all(|condition| match condition {
-            Condition::Since(since) => record.time().is_some_and(|time| time >= *since),
-            Condition::Until(until) => record.time().is_some_and(|time| time <= *until),
-            Condition::Denied => {
-                record.text("ev") == "tool.denied" || record.text("decision") == "deny" || record.text("status") == "denied"
-            }
-            Condition::Field { path, is, value } => compare(field(record, path), *is, value),
-        })
+        let is_denied = || record.text("ev") == "tool.denied" || record.text("decision") == "deny" || record.text("status") == "denied";
+        let holds = |Condition { path, is, value }: &Condition| match is {
+            Is::Denied => is_denied(),
+            is => compare(field(record, path), *is, value),
+        };
+        self.conditions.iter().all(holds)
     }
 }
 
@@ -91,7 +75,7 @@ impl fmt::Display for FilterFault {
 
 fn condition(word: &str, now: Timestamp) -> Option<Condition> {
     if word == "denied" {
-        return Some(Condition::Denied);
+        return Some(Condition { path: Vec::new(), is: Is::Denied, value: String::new() });
     }
     let operators = [("!=", Is::Different), (">=", Is::AtLeast), ("<=", Is::AtMost), ("=", Is::Equal), ("~", Is::Containing)];
     // The operator that comes first in the word, and the longest of those, is meant: a value may hold any of them.
@@ -102,13 +86,15 @@ fn condition(word: &str, now: Timestamp) -> Option<Condition> {
     if name.is_empty() {
         return None;
     }
-    match (name, is) {
-        ("since", Is::Equal) => moment(value, now).map(Condition::Since),
-        ("until", Is::Equal) => moment(value, now).map(Condition::Until),
-        ("since" | "until", _) => None,
-        (_, Is::AtLeast | Is::AtMost) if value.parse::<f64>().is_err() => None,
-        _ => Some(Condition::Field { path: name.split('.').map(str::to_owned).collect(), is, value: value.to_owned() }),
-    }
+    let (name, is, value) = match (name, is) {
+        // Times are written alike, so that their texts compare as they do.
+        ("since", Is::Equal) => ("ts", Is::AtLeast, format!("{:.6}", moment(value, now)?)),
+        ("until", Is::Equal) => ("ts", Is::AtMost, format!("{:.6}", moment(value, now)?)),
+        ("since" | "until", _) => return None,
+        (_, Is::AtLeast | Is::AtMost) if value.parse::<f64>().is_err() => return None,
+        _ => (name, is, value.to_owned()),
+    };
+    Some(Condition { path: name.split('.').map(str::to_owned).collect(), is, value })
 }
 
 /// A time, or an age before `now`.
@@ -138,13 +124,18 @@ fn compare(found: Option<&Value>, is: Is, wanted: &str) -> bool {
         Some(other) => other.to_string(),
         None => return is == Is::Different,
     };
-    let number = || Some((text.parse::<f64>().ok()?, wanted.parse::<f64>().ok()?));
+    // What is wanted is a number, or a time as it stands in a record.
+    let order = if wanted.ends_with('Z') {
+        Some(text.as_str().cmp(wanted))
+    } else {
+        text.parse::<f64>().ok().zip(wanted.parse().ok()).and_then(|(found, wanted)| found.partial_cmp(&wanted))
+    };
     match is {
-        Is::Equal => text == wanted,
         Is::Different => text != wanted,
         Is::Containing => text.contains(wanted),
-        Is::AtLeast => number().is_some_and(|(found, wanted)| found >= wanted),
-        Is::AtMost => number().is_some_and(|(found, wanted)| found <= wanted),
+        Is::AtLeast => order.is_some_and(std::cmp::Ordering::is_ge),
+        Is::AtMost => order.is_some_and(std::cmp::Ordering::is_le),
+        Is::Equal | Is::Denied => text == wanted,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reading the log back: the records of all files in the order of their times.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
 use std::path::Path;
@@ -55,7 +54,7 @@ pub struct Records {
     read: BTreeMap<String, u64>,
     /// Files not begun yet, the earliest last.
     waiting: Vec<(String, String)>,
-    reading: BinaryHeap<Reverse<Next>>,
+    reading: Vec<(Stored, Lines<File>)>,
     damaged: u64,
 }
 
@@ -71,7 +70,7 @@ impl Records {
     /// `Fault::Absent` where there is no log, `Fault::Folder` where it cannot be read.
     pub fn open(state: &Path) -> Result<Self, Fault> {
         let folder = Folder::existing(state)?;
-        let mut records = Self { folder, read: BTreeMap::new(), waiting: Vec::new(), reading: BinaryHeap::new(), damaged: 0 };
+        let mut records = Self { folder, read: BTreeMap::new(), waiting: Vec::new(), reading: Vec::new(), damaged: 0 };
         records.look()?;
         Ok(records)
     }
@@ -129,7 +128,7 @@ impl Records {
             let read = self.read.entry(file.to_owned()).or_default();
             *read = read.saturating_add(line.length);
             match Stored::read(file, line.bytes) {
-                Some(record) => return self.reading.push(Reverse(Next { record, lines })),
+                Some(record) => return self.reading.push((record, lines)),
                 None => self.damaged = self.damaged.saturating_add(1),
             }
         }
@@ -141,47 +140,19 @@ impl Iterator for Records {
 
     fn next(&mut self) -> Option<Stored> {
         // Every file that begins no later than the next record is opened first.
-        while let Some((_, file)) =
-            self.waiting.pop_if(|(time, _)| self.reading.peek().is_none_or(|next| time.as_str() <= next.0.record.text("ts")))
-        {
-            if let Some(lines) = self.lines(&file) {
-                self.push(lines, &file);
+        loop {
+            let key = |(record, _): &(Stored, _)| (record.text("ts").to_owned(), record.file.clone(), record.seq());
+            let next = self.reading.iter().map(key).enumerate().min_by(|one, other| one.1.cmp(&other.1));
+            if let Some((_, file)) = self.waiting.pop_if(|(time, _)| next.as_ref().is_none_or(|(_, (ts, ..))| *time <= *ts)) {
+                if let Some(lines) = self.lines(&file) {
+                    self.push(lines, &file);
+                }
+                continue;
             }
+            let (record, lines) = self.reading.swap_remove(next?.0);
+            self.push(lines, &record.file);
+            return Some(record);
         }
-        let Reverse(Next { record, lines }) = self.reading.pop()?;
-        self.push(lines, &record.file);
-        Some(record)
-    }
-}
-
-struct Next {
-    record: Stored,
-    lines: Lines<File>,
-}
-
-impl Next {
-    fn key(&self) -> (&str, &str, u64) {
-        (self.record.text("ts"), &self.record.file, self.record.seq())
-    }
-}
-
-impl PartialEq for Next {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Next {}
-
-impl PartialOrd for Next {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Next {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
     }
 }
 

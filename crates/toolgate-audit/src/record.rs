@@ -11,11 +11,11 @@ use super::escape;
 use super::settings::Redacted;
 
 macro_rules! events {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+    ($($(#[$meta:meta])* $variant:ident = $text:literal,)*) => {
         /// What a record tells: the field `ev`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         #[non_exhaustive]
-        pub enum Event { $($(#[$doc])* $variant,)* }
+        pub enum Event { $($(#[$meta])* $variant,)* }
 
         impl Event {
             /// The event as it is written.
@@ -28,6 +28,7 @@ macro_rules! events {
 
 events! {
     /// A call is about to act.
+    #[default]
     CallStarted = "call.started",
     /// A call has acted, was refused after its start, or will never be known: see `status`.
     CallFinished = "call.finished",
@@ -95,7 +96,7 @@ pub struct Client<'a> {
 }
 
 /// The fields of a record in the order in which they are written. What is `None` is left out; `v`, `seq`, `ts`, `prev` and `hash` are the log's own.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Record<'a> {
     /// What it tells.
     pub event: Event,
@@ -138,33 +139,31 @@ pub struct Record<'a> {
 impl Record<'_> {
     /// A record of `event` with every field left out.
     pub fn new(event: Event) -> Self {
-        Self {
-            event,
-            call: None,
-            session: None,
-            principal: None,
-            profile: None,
-            client: None,
-            tool: None,
-            args: None,
-            effect: None,
-            level: None,
-            decision: None,
-            reason: None,
-            rule: None,
-            approval: None,
-            manifest_sha256: None,
-            duration: None,
-            result: None,
-            extra: Map::new(),
-        }
+        Self { event, ..Self::default() }
+    }
+
+    /// A record of the log itself: `extra` is an object.
+    pub(crate) fn of(event: Event, extra: Value) -> Self {
+        let Value::Object(extra) = extra else { return Self::new(event) };
+        Self { extra, ..Self::new(event) }
     }
 
     /// Writes the part of the line between `ts` and `prev`, beginning with `,"ev":`.
     pub(crate) fn write_body(&self, out: &mut Vec<u8>) {
         text(out, "ev", Some(self.event.as_str()));
         text(out, "call", self.call);
-        self.write_identity(out);
+        text(out, "session", self.session);
+        text(out, "principal", self.principal);
+        text(out, "profile", self.profile);
+        if let Some(Client { name: client, version }) = self.client {
+            name(out, "client");
+            out.extend_from_slice(b"{\"name\":");
+            short(out, client);
+            out.extend_from_slice(b",\"version\":");
+            short(out, version);
+            out.push(b'}');
+        }
+        text(out, "tool", self.tool);
         if let Some(args) = self.args {
             name(out, "args");
             out.extend_from_slice(args.json().as_bytes());
@@ -191,34 +190,18 @@ impl Record<'_> {
         }
         if let Some(result) = self.result {
             name(out, "result");
-            escape::value(out, result);
+            escape::write(out, result);
         }
         for (key, item) in &self.extra {
             out.push(b',');
-            if RESERVED.contains(&key.as_str()) {
-                escape::string(out, &format!("x_{key}"));
+            if RESERVED.split(' ').any(|name| name == key) {
+                escape::write(out, &format!("x_{key}"));
             } else {
-                escape::string(out, key);
+                escape::write(out, key);
             }
             out.push(b':');
-            escape::value(out, item);
+            escape::write(out, item);
         }
-    }
-
-    /// Writes who called what, from `session` to `tool`.
-    pub(crate) fn write_identity(&self, out: &mut Vec<u8>) {
-        text(out, "session", self.session);
-        text(out, "principal", self.principal);
-        text(out, "profile", self.profile);
-        if let Some(Client { name: client, version }) = self.client {
-            name(out, "client");
-            out.extend_from_slice(b"{\"name\":");
-            short(out, client);
-            out.extend_from_slice(b",\"version\":");
-            short(out, version);
-            out.push(b'}');
-        }
-        text(out, "tool", self.tool);
     }
 }
 
@@ -239,40 +222,17 @@ fn text(out: &mut Vec<u8>, field: &str, value: Option<&str>) {
 fn short(out: &mut Vec<u8>, value: &str) {
     // The length in bytes first: most texts are short, and need not be walked.
     let end = if value.len() > LONGEST { value.char_indices().nth(LONGEST) } else { None };
-    let Some((end, _)) = end else { return escape::string(out, value) };
+    let Some((end, _)) = end else { return escape::write(out, value) };
     let (head, _) = value.split_at_checked(end).unwrap_or_default();
-    escape::string(out, &format!("{head}… ({} bytes, sha256 {})", value.len(), HEXLOWER.encode(&Sha256::digest(value))));
+    escape::write(out, &format!("{head}… ({} bytes, sha256 {})", value.len(), HEXLOWER.encode(&Sha256::digest(value))));
 }
 
 /// Longer texts are cut, with length and digest: a name the client invents (a tool, its own name) may have any length.
 const LONGEST: usize = 1024;
 
 /// The names no extra field may have.
-const RESERVED: [&str; 23] = [
-    "v",
-    "seq",
-    "ts",
-    "ev",
-    "call",
-    "session",
-    "principal",
-    "profile",
-    "client",
-    "tool",
-    "args",
-    "args_sha256",
-    "effect",
-    "level",
-    "decision",
-    "reason",
-    "rule",
-    "approval",
-    "manifest_sha256",
-    "duration_ms",
-    "result",
-    "prev",
-    "hash",
-];
+const RESERVED: &str = "v seq ts ev call session principal profile client tool args args_sha256 effect level decision reason rule approval \
+                        manifest_sha256 duration_ms result prev hash";
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::chain::{Lines, Receipt, Rest, Scanned, Sealed, scan};
 use super::fault::Fault;
@@ -55,8 +55,8 @@ fn one(folder: &Folder, clock: &Clock, marks: &[String], mut ids: Vec<String>, f
         let before = last.or_else(|| id.ends_with(".000001").then_some(Receipt::START));
         let file = folder.append(&file::name(id))?;
         let mut reader = folder.read(&file::name(id))?;
-        let scanned = scan(&reader, before, |sealed, line| {
-            under_way.read(sealed, line);
+        let scanned = scan(&reader, before, |sealed, _| {
+            under_way.note(sealed.seq, sealed.body());
             event = sealed.event().map(str::to_owned);
         });
         last = Some(scanned.last);
@@ -72,12 +72,11 @@ fn one(folder: &Folder, clock: &Clock, marks: &[String], mut ids: Vec<String>, f
             if event.as_deref() != Some(Event::LogClosed.as_str()) {
                 // It names its file, for it is the first record where even that was torn.
                 let extra = json!({"file": id, "dropped_bytes": dropped, "unknown": under_way.len()});
-                let extra = extra.as_object().cloned().unwrap_or_default();
-                tail.note(clock(), &Record { extra, ..Record::new(Event::LogRecovered) })?;
+                tail.note(clock(), &Record::of(Event::LogRecovered, extra))?;
                 for body in std::mem::take(&mut under_way).unknown() {
                     tail.put(clock(), &body)?;
                 }
-                tail.note(clock(), &Record { extra: Map::new(), ..Record::new(Event::LogClosed) })?;
+                tail.note(clock(), &Record::new(Event::LogClosed))?;
             }
             tail.medium.sync().map_err(|source| Fault::Sync { source })?;
         }

@@ -1,9 +1,9 @@
 //! What happened, in numbers: the counts behind `audit report`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::read::Stored;
 
@@ -36,10 +36,6 @@ pub struct Tally {
     pub unknown: Vec<String>,
     /// Pulls of the emergency stop.
     pub kills: u64,
-    #[serde(skip)]
-    seen: BTreeMap<String, u64>,
-    #[serde(skip)]
-    asked: BTreeMap<String, Timestamp>,
 }
 
 /// Questions to a person and how they ended.
@@ -55,96 +51,73 @@ pub struct Approvals {
     pub median_ms: Option<i64>,
     /// See `median_ms`.
     pub longest_ms: Option<i64>,
-    #[serde(skip)]
-    waits: Vec<i64>,
 }
 
 impl Tally {
     /// Counts the records.
     pub fn of(records: impl Iterator<Item = Stored>) -> Self {
         let mut tally = Self::default();
-        records.for_each(|record| tally.add(&record));
-        tally.end();
+        let (mut seen, mut asked, mut waits) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        for record in records {
+            tally.records = tally.records.saturating_add(1);
+            let ts = record.text("ts");
+            if !ts.is_empty() {
+                tally.from.get_or_insert_with(|| ts.to_owned());
+                tally.to = Some(ts.to_owned());
+            }
+            match record.text("ev") {
+                "call.started" => tally.started(&record, &mut seen),
+                "call.finished" => {
+                    bump(&mut tally.statuses, record.text("status"));
+                    match record.text("status") {
+                        "denied" => bump(&mut tally.denials, record.text("reason")),
+                        "unknown" => tally.unknown.push(record.text("call").to_owned()),
+                        _ => {}
+                    }
+                }
+                "tool.denied" => bump(&mut tally.denials, record.text("reason")),
+                "approval.requested" => {
+                    tally.approvals.requested = tally.approvals.requested.saturating_add(1);
+                    asked.extend(record.time().map(|time| (record.text("approval").to_owned(), time)));
+                }
+                "approval.answered" => {
+                    bump(&mut tally.approvals.answers, record.text("decision"));
+                    let asked = asked.remove(record.text("approval")).zip(record.time());
+                    waits.extend(asked.map(|(asked, time)| time.as_millisecond().saturating_sub(asked.as_millisecond())));
+                }
+                "approval.expired" => tally.approvals.expired = tally.approvals.expired.saturating_add(1),
+                "kill.on" => tally.kills = tally.kills.saturating_add(1),
+                _ => {}
+            }
+        }
+        tally.targets = seen.into_iter().collect();
+        tally.targets.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        tally.targets.truncate(TARGETS);
+        waits.sort_unstable();
+        tally.approvals.median_ms = waits.get(waits.len() / 2).copied();
+        tally.approvals.longest_ms = waits.last().copied();
         tally
     }
 
-    fn add(&mut self, record: &Stored) {
-        let time = record.time();
-        if !record.text("ts").is_empty() {
-            self.from.get_or_insert_with(|| record.text("ts").to_owned());
-            self.to = Some(record.text("ts").to_owned());
-        }
-        self.records = self.records.saturating_add(1);
-        match record.text("ev") {
-            "call.started" => self.started(record),
-            "call.finished" => {
-                bump(&mut self.statuses, record.text("status"));
-                if record.text("status") == "denied" {
-                    bump(&mut self.denials, record.text("reason"));
-                }
-                if record.text("status") == "unknown" {
-                    self.unknown.push(record.text("call").to_owned());
-                }
-            }
-            "tool.denied" => bump(&mut self.denials, record.text("reason")),
-            "approval.requested" => {
-                self.approvals.requested = self.approvals.requested.saturating_add(1);
-                self.asked.extend(time.map(|time| (record.text("approval").to_owned(), time)));
-            }
-            "approval.answered" => {
-                bump(&mut self.approvals.answers, record.text("decision"));
-                if let (Some(asked), Some(time)) = (self.asked.remove(record.text("approval")), time) {
-                    self.approvals.waits.push(time.as_millisecond().saturating_sub(asked.as_millisecond()));
-                }
-            }
-            "approval.expired" => self.approvals.expired = self.approvals.expired.saturating_add(1),
-            "kill.on" => self.kills = self.kills.saturating_add(1),
-            _ => {}
-        }
-    }
-
-    fn started(&mut self, record: &Stored) {
+    fn started(&mut self, record: &Stored, seen: &mut BTreeMap<String, u64>) {
         self.calls = self.calls.saturating_add(1);
         bump(&mut self.tools, record.text("tool"));
         bump(&mut self.principals, record.text("principal"));
         if let Some(level) = record.fields.get("level") {
             bump(&mut self.levels, &level.to_string());
         }
-        let args = record.fields.get("args");
-        for name in ["path", "from", "to", "url"] {
-            if let Some(target) = args.and_then(|args| args.get(name)).and_then(serde_json::Value::as_str) {
-                bump(&mut self.seen, target);
-            }
-        }
+        let Some(args) = record.fields.get("args") else { return };
+        let named = ["path", "from", "to", "url"].into_iter().filter_map(|name| args.get(name)?.as_str());
         // Each file of a call that changes several, once.
-        let edits = args.and_then(|args| args.get("edits")).and_then(serde_json::Value::as_array).into_iter().flatten();
-        let files: std::collections::BTreeSet<&str> = edits.filter_map(|edit| edit.get("path")?.as_str()).collect();
-        for file in files {
-            bump(&mut self.seen, file);
-        }
-    }
-
-    fn end(&mut self) {
-        let mut targets: Vec<_> = std::mem::take(&mut self.seen).into_iter().collect();
-        targets.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-        targets.truncate(TARGETS);
-        self.targets = targets;
-        self.asked.clear();
-        let mut waits = std::mem::take(&mut self.approvals.waits);
-        waits.sort_unstable();
-        self.approvals.median_ms = waits.get(waits.len() / 2).copied();
-        self.approvals.longest_ms = waits.last().copied();
+        let edits = args.get("edits").and_then(Value::as_array).into_iter().flatten();
+        let files: BTreeSet<&str> = edits.filter_map(|edit| edit.get("path")?.as_str()).collect();
+        named.chain(files).for_each(|target| bump(seen, target));
     }
 }
 
-fn bump(counts: &mut BTreeMap<String, u64>, name: &str) {
+pub(crate) fn bump(counts: &mut BTreeMap<String, u64>, name: &str) {
     let name = if name.is_empty() { "-" } else { name };
-    // Counting by borrowed name first: most names were seen before.
-    if let Some(count) = counts.get_mut(name) {
-        *count = count.saturating_add(1);
-    } else {
-        counts.insert(name.to_owned(), 1);
-    }
+    *counts.entry(name.to_owned()).or_default() += 1;
 }
 
 const TARGETS: usize = 10;

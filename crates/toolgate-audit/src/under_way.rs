@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-
-use super::chain::Sealed;
-use super::escape;
+use super::chain::head;
 use super::record::{Event, Record};
 
 /// Calls under way, by their id.
@@ -22,37 +19,16 @@ struct Started {
 }
 
 impl UnderWay {
-    /// Takes note of a record that was written.
-    pub(crate) fn note(&mut self, record: &Record<'_>, seq: u64) {
-        let Some(call) = record.call else { return };
-        match record.event {
-            Event::CallStarted => {
-                let mut identity = Vec::with_capacity(160);
-                record.write_identity(&mut identity);
-                self.calls.insert(call.to_owned(), Started { seq, identity });
-            }
-            Event::CallFinished => drop(self.calls.remove(call)),
-            _ => {}
-        }
-    }
-
-    /// Takes note of a record read from a file.
-    pub(crate) fn read(&mut self, sealed: &Sealed<'_>, line: &[u8]) {
-        let Some(call) = sealed.call() else { return };
-        match sealed.event() {
-            Some("call.started") => {
-                let record: Map<String, Value> = serde_json::from_slice(line).unwrap_or_default();
-                let mut identity = Vec::new();
-                for field in ["session", "principal", "profile", "client", "tool"] {
-                    if let Some(value) = record.get(field) {
-                        identity.extend_from_slice(format!(",\"{field}\":").as_bytes());
-                        escape::value(&mut identity, value);
-                    }
-                }
-                self.calls.insert(call.to_owned(), Started { seq: sealed.seq, identity });
-            }
-            Some("call.finished") => drop(self.calls.remove(call)),
-            _ => {}
+    /// Takes note of a record by its body.
+    pub(crate) fn note(&mut self, seq: u64, body: &[u8]) {
+        const ARGS: &[u8] = b",\"args\":";
+        let Some((event, Some(call), rest)) = head(body) else { return };
+        if event == Event::CallStarted.as_str() {
+            // No text holds a bare quote, so this is the field.
+            let end = rest.windows(ARGS.len()).position(|part| part == ARGS).unwrap_or(rest.len());
+            self.calls.insert(call.to_owned(), Started { seq, identity: rest.get(..end).unwrap_or_default().to_vec() });
+        } else if event == Event::CallFinished.as_str() {
+            self.calls.remove(call);
         }
     }
 

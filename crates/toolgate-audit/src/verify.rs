@@ -270,8 +270,7 @@ pub fn head(log: &Log, report: &Report) -> Result<String, Fault> {
     let mut digest = String::new();
     // So many fit in one record; the digest of the last covers those before it.
     for part in ends.chunks(1000) {
-        let extra = [("ends".to_owned(), Value::from(part))].into_iter().collect();
-        digest = log.append(&Record { extra, ..Record::new(Event::LogHead) }, Sync::Durable)?.hash();
+        digest = log.append(&Record::of(Event::LogHead, json!({"ends": part})), Sync::Durable)?.hash();
     }
     Ok(digest)
 }

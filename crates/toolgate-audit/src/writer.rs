@@ -151,22 +151,15 @@ impl Drop for Log {
 /// The first records of a chain.
 fn begin(folder: &Folder, id: &str, wrap: &Wrap, clock: &Clock, found: recover::Found) -> Result<Tail, Fault> {
     let mut tail = Tail::new(id.to_owned(), wrap(folder.make(&file::name(id))?), Receipt::START, 0);
-    let mut extra = opened(id);
-    extra.insert("pid".to_owned(), json!(std::process::id()));
-    extra.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    if !found.broken.is_empty() {
-        extra.insert("broken".to_owned(), Value::Array(found.broken));
+    let mut extra = json!({"file": id, "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
+    if let (false, Some(fields)) = (found.broken.is_empty(), extra.as_object_mut()) {
+        fields.insert("broken".to_owned(), Value::Array(found.broken));
     }
-    tail.note(clock(), &Record { extra, ..Record::new(Event::LogOpened) })?;
+    tail.note(clock(), &Record::of(Event::LogOpened, extra))?;
     for body in found.lost.unknown() {
         tail.put(clock(), &body)?;
     }
     Ok(tail)
-}
-
-/// What the first record of every file says.
-fn opened(id: &str) -> Map<String, Value> {
-    [("file".to_owned(), json!(id))].into_iter().collect()
 }
 
 impl Shared {
@@ -187,9 +180,9 @@ impl Shared {
         let mut body = Vec::with_capacity(512);
         record.write_body(&mut body);
         if body.len() > LONGEST {
-            let extra = json!({ "dropped_bytes": body.len() });
+            let extra = [("dropped_bytes".to_owned(), json!(body.len()))].into_iter().collect();
             body.clear();
-            Record { result: None, extra: extra.as_object().cloned().unwrap_or_default(), ..record.clone() }.write_body(&mut body);
+            Record { result: None, extra, ..record.clone() }.write_body(&mut body);
         }
         let mut writer = self.writer()?;
         if let Some(fault) = self.fault.get() {
@@ -202,7 +195,7 @@ impl Shared {
                 self.broke(fault);
             }
         })?;
-        writer.under_way.note(record, receipt.seq);
+        writer.under_way.note(receipt.seq, &body);
         Ok(receipt)
     }
 
@@ -215,14 +208,13 @@ impl Shared {
         let Some((chain, number)) = file::split(&writer.tail.id) else { return Ok(()) };
         let id = file::file_id(chain, number.saturating_add(1));
         if !writer.is_over {
-            let extra = [("next".to_owned(), json!(id))].into_iter().collect();
-            writer.tail.note((self.clock)(), &Record { extra, ..Record::new(Event::LogRotated) })?;
+            writer.tail.note((self.clock)(), &Record::of(Event::LogRotated, json!({"next": id})))?;
             writer.is_over = true;
         }
         // The other thread syncs the new file alone from now on.
         writer.tail.medium.sync().map_err(|source| Fault::Sync { source })?;
         let mut next = Tail::new(id.clone(), (self.wrap)(self.folder.make(&file::name(&id))?), writer.tail.last, 0);
-        next.note((self.clock)(), &Record { extra: opened(&id), ..Record::new(Event::LogOpened) })?;
+        next.note((self.clock)(), &Record::of(Event::LogOpened, json!({"file": id})))?;
         (writer.tail, writer.is_over) = (next, false);
         Ok(())
     }
@@ -280,7 +272,7 @@ impl Shared {
                 let scanned = scan(file, None, |sealed, _| time = sealed.time());
                 if scanned.rest == Rest::Nothing && time.is_some_and(|time| time < limit) {
                     let extra = json!({"file": id, "last_seq": scanned.last.seq, "last_hash": scanned.last.hash()});
-                    self.hand(&Record { extra: extra.as_object().cloned().unwrap_or_default(), ..Record::new(Event::LogExpired) })?;
+                    self.hand(&Record::of(Event::LogExpired, extra))?;
                     old.push(id);
                 }
             }
