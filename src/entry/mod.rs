@@ -222,23 +222,17 @@ impl Entry {
         let mut record = self.record(Event::CallStarted);
         record.decision = Some("allow");
         record.args = Some(&self.args);
-        if !self.decision.warnings.is_empty() {
-            record.extra.insert("warnings".to_owned(), self.shown(&json!(self.decision.warnings)));
-        }
-        if !self.decision.leads_to.is_empty() {
-            record.extra.insert("leads_to".to_owned(), self.shown(&json!(self.decision.leads_to)));
+        let Decision { warnings, leads_to, targets, folders, .. } = &self.decision;
+        for (name, fact) in [("warnings", warnings), ("leads_to", leads_to), ("targets", targets), ("folders", folders)] {
+            if !fact.is_empty() {
+                record.extra.insert(name.to_owned(), self.shown(&json!(fact)));
+            }
         }
         if self.decision.untrusted {
             record.extra.insert("untrusted".to_owned(), json!(true));
         }
         if !self.decision.carried.is_empty() {
             record.extra.insert("carried".to_owned(), json!(self.decision.carried));
-        }
-        if !self.decision.targets.is_empty() {
-            record.extra.insert("targets".to_owned(), self.shown(&json!(self.decision.targets)));
-        }
-        if !self.decision.folders.is_empty() {
-            record.extra.insert("folders".to_owned(), self.shown(&json!(self.decision.folders)));
         }
         if let Some(trace) = &self.trace {
             record.extra.insert("traceparent".to_owned(), json!(trace));
