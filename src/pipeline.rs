@@ -140,8 +140,6 @@ async fn walk(
     seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
-        // A question that was put already says how many files a wide yes covers.
-        let counts = brought.is_none().then_some(call.caller.session.as_str());
         let case = Case {
             call,
             capability: &capability,
@@ -153,7 +151,7 @@ async fn walk(
             definition: &definition,
             definitions: &definitions,
         };
-        let preview = || house.sandbox().preview(&action, opened_now, door.manifest(), capability.timeout, counts).boxed();
+        let preview = || house.sandbox().preview(&action, opened_now, door.manifest(), capability.timeout).boxed();
         match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
             Settled::Granted(granted) => break *granted,
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),

@@ -3,7 +3,7 @@
 use super::change::{Changes, LINES};
 use super::door::Door;
 use super::pending::Pending;
-use super::preview::{Covered, FileCount, Preview};
+use super::preview::Preview;
 use super::question::spelled;
 use super::settle::Case;
 use crate::manifest::Remember;
@@ -20,7 +20,7 @@ impl Door {
     /// A question, with the answers that it offers.
     pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
         let text = self.text(case, preview, level, pending.code.as_deref());
-        let (wait, choices) = (self.manifest.approvals.timeout, choices(case, preview, level));
+        let (wait, choices) = (self.manifest.approvals.timeout, choices(case, level));
         Question { id: pending.id.clone(), text, code: pending.code.clone(), choices, wait, by_operator: pending.operator }
     }
 
@@ -39,30 +39,27 @@ impl Door {
 }
 
 /// The answers that are offered, the no first and then from the narrowest.
-pub(super) fn choices(case: &Case<'_>, preview: &Preview, level: Level) -> Vec<Choice> {
+pub(super) fn choices(case: &Case<'_>, level: Level) -> Vec<Choice> {
     let grant = grant_of(case.capability, case.action, case.screened, case.facts);
     let scopes = offered(case.capability, case.action, level, grant.as_deref());
     let choice = |value: &str, title: String| Choice { value: value.to_owned(), title };
-    let yes = scopes.into_iter().map(|scope| choice(scope.as_str(), title(case, preview, scope)));
+    let yes = scopes.into_iter().map(|scope| choice(scope.as_str(), title(case, scope)));
     std::iter::once(choice("deny", "No".to_owned())).chain(yes).collect()
 }
 
 /// The words of one answer, and how far it goes.
-fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
+fn title(case: &Case<'_>, scope: Scope) -> String {
     const END: &str = "until the session ends";
     let first = case.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
-    let counted = |pick: fn(&Covered) -> FileCount| {
-        preview.covered.as_ref().map(|covered| format!(" ({})", pick(covered).in_words())).unwrap_or_default()
-    };
     match (scope, first) {
         (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot, None) => ONCE.to_owned(),
         (Scope::SessionFolder, Some(target)) => {
             let above = target.path.ancestors().nth(target.path.segments().len().saturating_sub(1)).unwrap_or(RelPath::ROOT);
             let folder = spelled(&Target { path: above, ..target });
-            format!("Yes, and each file made or changed in {folder} and below{}, {END}", counted(|covered| covered.folder))
+            format!("Yes, and each file made or changed in {folder} and below, {END}")
         }
         (Scope::SessionRoot, Some(target)) => {
-            format!("Yes, and each file made or changed in all of {}{}, {END}", target.root, counted(|covered| covered.root))
+            format!("Yes, and each file made or changed in all of {}, {END}", target.root)
         }
         (Scope::Session, _) => match case.action {
             Action::EditFiles(_) if case.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),

@@ -33,7 +33,7 @@ pub use grants::{GrantKey, Grants};
 pub use opened::Opened;
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};
-pub use preview::{Arriving, Covered, FileCount, Preview, Texts};
+pub use preview::{Arriving, Preview, Texts};
 pub use queue::{Place, Queue};
 pub use rates::{Meter, Millis, Reservation};
 pub use review::Reviewers;

@@ -164,7 +164,7 @@ impl Door {
             expires: pending.expires,
             since: pending.asked,
             needed: 1 + u8::from(needed),
-            choices: choices(case, wanted.preview, wanted.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
+            choices: choices(case, wanted.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
             diff: self.whole_diff(case, wanted.preview),
         };
         note(

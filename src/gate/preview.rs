@@ -17,8 +17,6 @@ pub struct Preview {
     pub arriving: Vec<Arriving>,
     /// How the call will fail, where that can be told already.
     pub doomed: Option<Failure>,
-    /// How many files a wide yes would cover, where they were counted.
-    pub covered: Option<Covered>,
 }
 
 /// A file that will stand where it runs later.
@@ -30,24 +28,6 @@ pub struct Arriving {
     pub text: Option<String>,
 }
 
-/// How many files a yes for a folder or a root covers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Covered {
-    /// In the folder of the first target and below.
-    pub folder: FileCount,
-    /// In its root.
-    pub root: FileCount,
-}
-
-/// A number of files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileCount {
-    /// Those that were found.
-    pub files: u64,
-    /// Whether there are more than were looked at.
-    pub is_more: bool,
-}
-
 /// A text before and after a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
@@ -55,13 +35,4 @@ pub struct Texts {
     pub before: String,
     /// The content after the change.
     pub after: String,
-}
-
-impl FileCount {
-    /// In words, e.g. `12 files now`.
-    pub(super) fn in_words(self) -> String {
-        let more = if self.is_more { "more than " } else { "" };
-        let files = if self.files == 1 { "file" } else { "files" };
-        format!("{more}{} {files} now", self.files)
-    }
 }

@@ -77,19 +77,10 @@ impl Sandbox {
 
     /// What a person is shown of a change before they are asked, and what their answer is bound to: every content is read whole within the time
     /// of a call, and large ones on a thread of their own.
-    /// `counts`: the session, where the files that a wide yes would cover are to be counted.
-    pub async fn preview(
-        &self,
-        action: &Action,
-        opened: &[Opened],
-        manifest: &Arc<Manifest>,
-        timeout: Duration,
-        counts: Option<&str>,
-    ) -> Preview {
+    pub async fn preview(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
         let cancel = CancellationToken::new();
-        let counts = counts.filter(|_| action.effect() == crate::model::Effect::Changes).map(str::to_owned);
         let is_small = opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL;
-        if is_small && counts.is_none() && opened.iter().all(|opened| opened.fact.below.is_empty()) {
+        if is_small && opened.iter().all(|opened| opened.fact.below.is_empty()) {
             // One that has become large since is not read here.
             return files::preview(&self.roots, action, opened, &files::Stop::new(cancel, Duration::ZERO), manifest);
         }
@@ -97,12 +88,7 @@ impl Sandbox {
         let (roots, action, opened, manifest) = (Arc::clone(&self.roots), action.clone(), opened.to_vec(), Arc::clone(manifest));
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let look = move || {
-            let seen = files::preview(&roots, &action, &opened, &stop, &manifest);
-            let counted = counts.as_deref().zip(opened.first()).filter(|_| seen.doomed.is_none());
-            let covered = counted.and_then(|(session, first)| files::covered(&roots, session, first, &manifest, &stop));
-            Preview { covered, ..seen }
-        };
+        let look = move || files::preview(&roots, &action, &opened, &stop, &manifest);
         tokio::task::spawn_blocking(look).await.unwrap_or_else(|fault| {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }

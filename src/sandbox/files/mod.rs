@@ -10,7 +10,6 @@ mod below;
 mod column;
 mod content;
 mod copy;
-mod covered;
 mod edit;
 mod edit_files;
 mod encoding;
@@ -50,7 +49,6 @@ mod write;
 mod tests;
 
 pub use content::{Content, Form};
-pub(super) use covered::covered;
 pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Listed, Listing};
