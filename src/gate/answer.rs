@@ -9,7 +9,7 @@ use super::door::Door;
 use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
-use super::settle::{Case, Settled, grants_of, refusal, sights};
+use super::settle::{Case, Settled, grants_of, refusal, subjects};
 use crate::audit::Event;
 use crate::entry::Entry;
 use crate::model::{Code, Refusal, Target};
@@ -33,18 +33,15 @@ impl Door {
         let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
         let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
         // The record names the person at the client beside the caller.
-        note_id(
+        note(
             entry,
             event,
             id,
             json!({"decision": chosen, "reason": verdict.code, "channel": channel_name(case), "answerer": answerer(case)}),
         );
         if verdict.decision != Decision::Allow {
-            if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit)
-                && let Err(fault) = self.shared.state.use_once(id, self.kept(pending))
-            {
-                // A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
-                tracing::error!(%fault, "a refused question could not be closed");
+            if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit) {
+                self.close(pending);
             }
             return Err(refusal(&verdict));
         }
@@ -55,11 +52,9 @@ impl Door {
     /// Refuses a call whose question a person has answered and that is none any more, as what it is about has changed. A no closes it.
     pub(super) fn overtaken(&self, entry: &Entry, pending: &Pending, response: Option<&Value>) -> Refusal {
         let code = Code::ApprovalMismatch;
-        note(entry, Event::ApprovalAnswered, pending, json!({"reason": code}));
-        if (is_no(response) || pending.operator)
-            && let Err(fault) = self.shared.state.use_once(&pending.id, self.kept(pending))
-        {
-            tracing::error!(%fault, "a question that was overtaken could not be closed");
+        note(entry, Event::ApprovalAnswered, &pending.id, json!({"reason": code}));
+        if is_no(response) || pending.operator {
+            self.close(pending);
         }
         if pending.operator {
             self.forget(pending);
@@ -67,6 +62,13 @@ impl Door {
         Refusal::new(code, "what was approved is not what is there now: the call, a file or the manifest changed")
             .rule("approvals")
             .hint("nothing was done; call again to be asked anew")
+    }
+
+    /// A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
+    pub(super) fn close(&self, pending: &Pending) {
+        if let Err(fault) = self.shared.state.use_once(&pending.id, self.kept(pending)) {
+            tracing::error!(%fault, "a question that takes no further answer could not be closed");
+        }
     }
 
     /// Uses an approval up, keeps a grant where the yes lasts, and gives the permit.
@@ -80,7 +82,7 @@ impl Door {
     ) -> Result<Settled, Refusal> {
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
         match self.shared.state.use_once(&pending.id, self.kept(pending)) {
-            Ok(true) => note_id(entry, Event::ApprovalConsumed, &pending.id, json!({})),
+            Ok(true) => note(entry, Event::ApprovalConsumed, &pending.id, json!({})),
             Ok(false) => return Err(replayed()),
             Err(fault) => {
                 tracing::error!(%fault, "an approval could not be consumed");
@@ -92,7 +94,7 @@ impl Door {
         if verdict.level.is_some_and(is_offered)
             && let Some(key) = self.grant_key(case, verdict)
         {
-            let seen = sights(case.opened);
+            let seen = subjects(case.opened);
             match (scope, case.opened.first()) {
                 (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot, None) => {}
                 (Scope::Session, _) => {
@@ -158,11 +160,8 @@ fn response_of(value: &Value) -> Response {
     Response { action, content }
 }
 
-pub(super) fn note(entry: &Entry, event: Event, pending: &Pending, facts: Value) {
-    note_id(entry, event, &pending.id, facts);
-}
-
-pub(super) fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
+/// Records an event of the approval with this id.
+pub(super) fn note(entry: &Entry, event: Event, id: &str, facts: Value) {
     let mut all = Map::from_iter([("approval".to_owned(), json!(id))]);
     if let Value::Object(facts) = facts {
         all.extend(facts.into_iter().filter(|(_, fact)| !fact.as_array().is_some_and(Vec::is_empty)));

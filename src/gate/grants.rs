@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::opened::Opened;
 use super::rates::Millis;
-use super::sight::{Object, Sight};
+use crate::model::{Identity, Target};
 use crate::policy::Scope;
 use crate::state::{Store, Tick};
 
@@ -30,6 +31,32 @@ pub struct GrantKey {
     /// Under which definition of the tool, and of those that a grant covers alike.
     #[serde(default)]
     pub definition: String,
+}
+
+/// Device, inode, and the times of the last change of content and inode, as texts: JSON numbers are not that long.
+type Object = Option<(u64, u64, String, String)>;
+
+/// What a grant compares of one target of a call: its name, its object, and the object of its root.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    name: String,
+    object: Object,
+    /// Device and inode of the root's folder. None where it cannot be read; then no wide grant fits.
+    root: Option<(u64, u64)>,
+}
+
+impl Subject {
+    /// What was opened, as a grant compares it.
+    pub fn of(opened: &Opened) -> Self {
+        let root = rustix::fs::fstat(&opened.root).ok().map(|stat| (stat.st_dev, stat.st_ino));
+        let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
+        Self::new(target.to_string(), opened.fact.identity, root)
+    }
+
+    fn new(name: String, identity: Option<Identity>, root: Option<(u64, u64)>) -> Self {
+        let object = identity.map(|id| (id.device, id.inode, id.mtime_ns.to_string(), id.ctime_ns.to_string()));
+        Self { name, object, root }
+    }
 }
 
 /// The live grants of a state folder.
@@ -60,13 +87,13 @@ impl Grants {
     }
 
     /// Keeps a grant on objects as they are now.
-    pub fn keep(&self, key: GrantKey, seen: &[Sight]) {
+    pub fn keep(&self, key: GrantKey, seen: &[Subject]) {
         self.put(key, objects(seen), None);
     }
 
     /// Keeps a grant that covers every file within `scope`, whatever lies there by then. Without a root it is not kept.
-    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight]) {
-        if let Some(root) = seen.first().and_then(|sight| sight.root) {
+    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Subject]) {
+        if let Some(root) = seen.first().and_then(|one| one.root) {
             self.put(key, Vec::new(), Some((scope, root)));
         }
     }
@@ -89,7 +116,7 @@ impl Grants {
 
     /// How far the live grant goes that fits what is seen, and what it names. A narrow one dies here where its target was changed
     /// from outside the session; a wide one stays.
-    pub fn fits(&self, key: &GrantKey, seen: &[Sight]) -> Option<(Scope, String)> {
+    pub fn fits(&self, key: &GrantKey, seen: &[Subject]) -> Option<(Scope, String)> {
         let now_objects = objects(seen);
         let done = self.change(&key.session, |all, now| {
             if let Some(at) = all.iter().position(|kept| kept.wide.is_none() && kept.key == *key) {
@@ -114,7 +141,7 @@ impl Grants {
 
     /// Renews the session's narrow grants on a target after a call of the session changed it, so that the next call on it still fits. One that
     /// did not fit `before` had been changed from outside, and stays as it is.
-    pub fn renew(&self, key: &GrantKey, before: &[Sight], after: &[Sight]) {
+    pub fn renew(&self, key: &GrantKey, before: &[Subject], after: &[Subject]) {
         let (old, new) = (objects(before), objects(after));
         let done = self.change(&key.session, |all, _| {
             let mut renewed = false;
@@ -148,10 +175,10 @@ impl Grants {
 }
 
 /// The wide grant that covers everything that is seen.
-fn fitting(all: &mut [Kept], key: &GrantKey, seen: &[Sight], now: Tick) -> Option<(Scope, String)> {
+fn fitting(all: &mut [Kept], key: &GrantKey, seen: &[Subject], now: Tick) -> Option<(Scope, String)> {
     all.iter_mut().find_map(|kept| {
         let (scope, root) = kept.wide?;
-        let covers = |sight: &Sight| sight.root == Some(root) && scope.covers(&kept.key.target, &sight.name);
+        let covers = |one: &Subject| one.root == Some(root) && scope.covers(&kept.key.target, &one.name);
         let same = is_same(&kept.key, key) && kept.key.tool == key.tool && kept.key.definition == key.definition;
         if !same || seen.is_empty() || !seen.iter().all(covers) {
             return None;
@@ -167,8 +194,8 @@ fn is_same(one: &GrantKey, other: &GrantKey) -> bool {
     (principal, session, profile, manifest) == (&other.principal, &other.session, &other.profile, &other.manifest)
 }
 
-fn objects(seen: &[Sight]) -> Vec<Object> {
-    seen.iter().map(|sight| sight.object.clone()).collect()
+fn objects(seen: &[Subject]) -> Vec<Object> {
+    seen.iter().map(|one| one.object.clone()).collect()
 }
 
 #[cfg(test)]
@@ -176,7 +203,6 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::model::Identity;
     use crate::state::StateDir;
 
     fn two_servers() -> (tempfile::TempDir, Grants, Grants) {
@@ -199,12 +225,12 @@ mod tests {
         }
     }
 
-    fn object(mtime_ns: i128) -> Vec<Sight> {
-        vec![sight("work/a", Some(Identity { device: 1, inode: 2, mtime_ns, ctime_ns: mtime_ns }))]
+    fn object(mtime_ns: i128) -> Vec<Subject> {
+        vec![one("work/a", Some(Identity { device: 1, inode: 2, mtime_ns, ctime_ns: mtime_ns }))]
     }
 
-    fn sight(name: &str, identity: Option<Identity>) -> Sight {
-        Sight::new(name.to_owned(), identity, Some((9, 9)))
+    fn one(name: &str, identity: Option<Identity>) -> Subject {
+        Subject::new(name.to_owned(), identity, Some((9, 9)))
     }
 
     #[test]
@@ -217,7 +243,7 @@ mod tests {
         assert!(grants.fits(&key("work/a"), &object(3)).is_none());
         assert!(grants.fits(&key("work/a"), &object(2)).is_none(), "it does not come back");
         grants.keep(key("work/a"), &object(3));
-        let swapped = vec![sight("work/a", Some(Identity { device: 1, inode: 2, mtime_ns: 3, ctime_ns: 4 }))];
+        let swapped = vec![one("work/a", Some(Identity { device: 1, inode: 2, mtime_ns: 3, ctime_ns: 4 }))];
         assert!(grants.fits(&key("work/a"), &swapped).is_none(), "the content was changed and its time set back");
         assert!(grants.fits(&key("work/ab"), &object(2)).is_none());
     }
@@ -270,8 +296,8 @@ mod tests {
         assert!(other.fits(&key("work/a"), &object(1)).is_some());
     }
 
-    fn file(name: &str, inode: u64) -> Sight {
-        sight(name, Some(Identity { device: 1, inode, mtime_ns: 1, ctime_ns: 1 }))
+    fn file(name: &str, inode: u64) -> Subject {
+        one(name, Some(Identity { device: 1, inode, mtime_ns: 1, ctime_ns: 1 }))
     }
 
     /// A folder grant, and its clock.
@@ -289,13 +315,13 @@ mod tests {
     fn a_folder_grant_covers_what_lies_there_until_the_session_was_idle() {
         let (_keep, grants, clock) = wide();
         let folder = Some((Scope::SessionFolder, "work/src".to_owned()));
-        let fits = |sight: Sight| grants.fits(&key(&sight.name), &[sight]);
+        let fits = |one: Subject| grants.fits(&key(&one.name), &[one]);
         for name in ["work/src/b", "work/src/deep/b"] {
-            assert_eq!((fits(file(name, 2)), fits(sight(name, None))), (folder.clone(), folder.clone()), "{name}");
+            assert_eq!((fits(file(name, 2)), fits(one(name, None))), (folder.clone(), folder.clone()), "{name}");
         }
-        let elsewhere = |root| Sight { root, ..file("work/src/b", 2) };
-        for sight in [file("work/b", 2), file("work/srcs/b", 2), elsewhere(Some((9, 8))), elsewhere(None)] {
-            assert_eq!(fits(sight.clone()), None, "{sight:?}");
+        let elsewhere = |root| Subject { root, ..file("work/src/b", 2) };
+        for one in [file("work/b", 2), file("work/srcs/b", 2), elsewhere(Some((9, 8))), elsewhere(None)] {
+            assert_eq!(fits(one.clone()), None, "{one:?}");
         }
         clock.store(IDLE, Ordering::Relaxed);
         assert_eq!(fits(file("work/src/b", 2)), None);

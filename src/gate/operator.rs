@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::answer::{moments, nobody, note, note_id};
+use super::answer::{moments, nobody, note};
 use super::asker::{Asker, Waits};
 use super::asking::recorded;
 use super::choices::choices;
@@ -96,7 +96,7 @@ impl Door {
             if is_over {
                 // One operator agreed and the other never came.
                 self.forget(&pending);
-                note(entry, Event::ApprovalExpired, &pending, json!({"reason": Code::ApprovalExpired}));
+                note(entry, Event::ApprovalExpired, &pending.id, json!({"reason": Code::ApprovalExpired}));
                 return Err(Refusal::new(Code::ApprovalExpired, "no operator answered in time, or one was still lacking"));
             }
             if waits == Waits::Repeated && (!repeated || began.elapsed() >= self.hold()) {
@@ -170,7 +170,7 @@ impl Door {
         note(
             entry,
             Event::ApprovalRequested,
-            &pending,
+            &pending.id,
             json!({
                 "level": wanted.level, "channel": "operator", "reason": wanted.verdict.code, "leads_to": led_to(case),
                 "question": recorded(case, entry, &ask.text)
@@ -219,12 +219,8 @@ impl Door {
         match verdict.code {
             // Somebody else's: it stays theirs.
             Code::ApprovalWrongPrincipal => return refusal(verdict),
-            Code::ApprovalExpired => note_id(entry, Event::ApprovalExpired, &pending.id, json!({"reason": verdict.code})),
-            _ => {
-                if let Err(fault) = self.shared.state.use_once(&pending.id, self.kept(pending)) {
-                    tracing::error!(%fault, "a refused question could not be closed");
-                }
-            }
+            Code::ApprovalExpired => note(entry, Event::ApprovalExpired, &pending.id, json!({"reason": verdict.code})),
+            _ => self.close(pending),
         }
         self.forget(pending);
         refusal(verdict)

@@ -9,7 +9,7 @@ use super::asking::{channel_name, recorded};
 use super::counts::Window;
 use super::crowd::{Found, Seat};
 use super::door::Door;
-use super::grants::GrantKey;
+use super::grants::{GrantKey, Subject};
 use super::opened::Opened;
 use super::operator::Asked;
 use super::pending::Pending;
@@ -17,7 +17,6 @@ use super::permit::{Permit, Terms};
 use super::preview::Preview;
 use super::queue::Place;
 use super::review::Reviewers;
-use super::sight::Sight;
 use crate::audit::Event;
 use crate::entry::{self, Entry, Reach};
 use crate::model::{Action, Channel, Code, Facts, Failure, Level, Question, Refusal, Target, ToolCall};
@@ -219,7 +218,7 @@ impl Door {
         note(
             entry,
             Event::ApprovalRequested,
-            &pending,
+            &pending.id,
             json!({"level": level, "channel": channel_name(case), "leads_to": led_to(case), "question": recorded(case, entry, &question.text)}),
         );
         if case.call.caller.channel == Channel::Repeat {
@@ -243,8 +242,8 @@ impl Door {
 
     /// Renews the grants on a target after our own change of it.
     pub fn renew(&self, action: &Action, key: &GrantKey, before: &[Opened], after: &[Opened]) {
-        let before = grants_of(action, key, &sights(before));
-        for ((key, before), (_, after)) in before.into_iter().zip(grants_of(action, key, &sights(after))) {
+        let before = grants_of(action, key, &subjects(before));
+        for ((key, before), (_, after)) in before.into_iter().zip(grants_of(action, key, &subjects(after))) {
             self.shared.grants.renew(&key, &before, &after);
         }
     }
@@ -272,8 +271,8 @@ impl Door {
         }
         let Some(key) = self.grant_key(case, &verdict) else { return verdict };
         let mut grants = Vec::new();
-        for (key, sights) in grants_of(case.action, &key, &sights(case.opened)) {
-            let Some((scope, target)) = self.shared.grants.fits(&key, &sights) else { return verdict };
+        for (key, subjects) in grants_of(case.action, &key, &subjects(case.opened)) {
+            let Some((scope, target)) = self.shared.grants.fits(&key, &subjects) else { return verdict };
             let GrantKey { principal, session, tool, manifest, .. } = key;
             grants.push(Grant { principal, session, tool, target, scope, policy: manifest, level: None, expires: None });
         }
@@ -333,12 +332,12 @@ impl Door {
 }
 
 /// The grants that an action needs together, with what is seen of the targets of each: one for each file where it changes several.
-pub(super) fn grants_of(action: &Action, key: &GrantKey, seen: &[Sight]) -> Vec<(GrantKey, Vec<Sight>)> {
+pub(super) fn grants_of(action: &Action, key: &GrantKey, seen: &[Subject]) -> Vec<(GrantKey, Vec<Subject>)> {
     let files = parts(action, &key.target);
     if files.len() < 2 || files.len() != seen.len() {
         return vec![(key.clone(), seen.to_vec())];
     }
-    let of_one = |(file, sight): (&str, &Sight)| (GrantKey { target: file.to_owned(), ..key.clone() }, vec![sight.clone()]);
+    let of_one = |(file, one): (&str, &Subject)| (GrantKey { target: file.to_owned(), ..key.clone() }, vec![one.clone()]);
     files.into_iter().zip(seen).map(of_one).collect()
 }
 
@@ -414,8 +413,8 @@ const fn word(action: &Action) -> &'static str {
     }
 }
 
-pub(super) fn sights(opened: &[Opened]) -> Vec<Sight> {
-    opened.iter().map(Sight::of).collect()
+pub(super) fn subjects(opened: &[Opened]) -> Vec<Subject> {
+    opened.iter().map(Subject::of).collect()
 }
 
 pub(super) fn refusal(verdict: &Verdict) -> Refusal {
