@@ -44,14 +44,14 @@ fn main() {
 
     let judged = State { channels: Channels { client: true, operator: false }, ..State::default() };
     let whole = measure(|| {
-        let door = gate.door();
-        let admitted = door.admit(&call, Some(tool.spec()), false).unwrap();
+        let of_call = gate.for_call();
+        let admitted = of_call.admit(&call, Some(tool.spec()), false).unwrap();
         let action =
             tool.plan(admitted.capability.check_arguments(&call.arguments, None, toolgate::filter::scan_arguments).unwrap()).unwrap();
         let screened = admitted.capability.screen(&action).unwrap();
         let verdict = toolgate::policy::judge(&admitted.capability, &action, &screened, &facts, &judged);
         assert_eq!(verdict.decision.as_str(), "allow");
-        let entry = toolgate::entry::Entry::open(&log, &call, door.manifest_sha256()).unwrap();
+        let entry = toolgate::entry::Entry::open(&log, &call, of_call.manifest_sha256()).unwrap();
         let mut record = toolgate::audit::Record::new(toolgate::audit::Event::CallStarted);
         let args = log.redact(&call.arguments);
         record.call = Some(entry.id());

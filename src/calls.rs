@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::call_log;
 use crate::entry::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::filter::{Filtered, Part, Shown, scan_arguments};
-use crate::gate::{Admitted, Asker, Door, Place, Waits};
+use crate::gate::{Admitted, Asker, CallGate, Place, Waits};
 use crate::house::House;
 use crate::model::{Bytes, Channel, Code, Level, Question, Refusal, ToolCall};
 use crate::pipeline::{self, Within};
@@ -34,17 +34,17 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
 /// judged, counted and recorded as a call of the other tool.
 async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
     house.refresh().await;
-    let door = house.gate().door();
-    let mut entry = match Entry::open(house.log(), &call, door.manifest_sha256()) {
+    let gate = house.gate().for_call();
+    let mut entry = match Entry::open(house.log(), &call, gate.manifest_sha256()) {
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
     let (span, begun) = (call_log::span(house, &entry, &call), Instant::now());
-    let split = split(&door, tool, parts, &call);
+    let split = split(&gate, tool, parts, &call);
     let started = match split {
         Ok(split) => {
             let decision = Decision { effect: parts.effect, level: Level::Read, reason: Some(Code::Ok), ..Decision::default() };
-            entry.start(decision, Reach::Contained.sync(door.manifest().audit.durability)).await.map(|()| split)
+            entry.start(decision, Reach::Contained.sync(gate.manifest().audit.durability)).await.map(|()| split)
         }
         Err(refusal) => Err(refusal),
     };
@@ -52,7 +52,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
         Ok(started) => started,
         Err(refusal) => {
             call_log::refused(&span, &refusal, Status::Denied, begun.elapsed());
-            door.learn(&entry, &call, &refusal, Status::Denied);
+            gate.learn(&entry, &call, &refusal, Status::Denied);
             return entry.refuse(refusal, Status::Denied);
         }
     };
@@ -63,15 +63,15 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
     } else {
         run.in_turn(pieces, capability.max_answer, capability.timeout).await
     };
-    let filtered = door.took_in(&call.caller.session, Filtered::joined(parts.key, parts.named, shown));
+    let filtered = gate.took_in(&call.caller.session, Filtered::joined(parts.key, parts.named, shown));
     let status = if filtered.parts().is_error { Status::Error } else { Status::Success };
     call_log::answered(&span, &filtered, status, begun.elapsed());
     entry.close(filtered, status)
 }
 
 /// Admits the call, reads its arguments and names its parts. From then on its parts are counted in its place.
-fn split(door: &Door, tool: &dyn Tool, parts: &Parts, call: &ToolCall) -> Result<(Capability, Vec<Piece>), Refusal> {
-    let Admitted { capability, counted, .. } = door.admit(call, Some(tool.spec()), false)?;
+fn split(gate: &CallGate, tool: &dyn Tool, parts: &Parts, call: &ToolCall) -> Result<(Capability, Vec<Piece>), Refusal> {
+    let Admitted { capability, counted, .. } = gate.admit(call, Some(tool.spec()), false)?;
     let pieces = (parts.split)(capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?)?;
     counted.hand_over();
     Ok((capability, pieces))

@@ -249,9 +249,9 @@ impl House {
 
     /// Records what the manifest is that this server judges by.
     pub fn manifest_loaded(&self, place: &str) {
-        let door = self.gate.door();
+        let gate = self.gate.for_call();
         let mut record = Record::new(Event::ManifestLoaded);
-        record.manifest_sha256 = Some(door.manifest_sha256());
+        record.manifest_sha256 = Some(gate.manifest_sha256());
         record.extra = Map::from_iter([("from".to_owned(), json!(place))]);
         self.record(&record);
     }

@@ -10,8 +10,7 @@ use tracing::Instrument;
 use crate::call_log;
 use crate::entry::{Entry, Reply, Status};
 use crate::filter::{Filtered, scan_arguments};
-use crate::gate::Opened;
-use crate::gate::{Admitted, Asker, Case, Counted, Door, Granted, Place, Places, Reservation, Settled};
+use crate::gate::{Admitted, Asker, CallGate, Case, Counted, Granted, Opened, Place, Places, Reservation, Resolution};
 use crate::house::House;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Question, Refusal, RunPython, ToolCall};
 use crate::policy::{self, Capability, Screened};
@@ -31,10 +30,10 @@ pub struct Within<'a> {
 pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place, within: Option<Within<'_>>) -> Reply {
     // A manifest that was changed holds from here on; the one of this moment holds for the whole call.
     house.refresh().await;
-    let door = house.gate().door();
+    let gate = house.gate().for_call();
 
     // 2. The log takes the call, or nothing happens.
-    let mut entry = match Entry::open(house.log(), &call, door.manifest_sha256()) {
+    let mut entry = match Entry::open(house.log(), &call, gate.manifest_sha256()) {
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
@@ -44,7 +43,7 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
     });
     let (span, begun) = (call_log::span(house, &entry, &call), Instant::now());
     let mut counted = Counted::default();
-    let way = walk(house, &door, &mut entry, &call, asker, stage, place, room, &mut counted);
+    let way = walk(house, &gate, &mut entry, &call, asker, stage, place, room, &mut counted);
     let end = way.instrument(span.clone()).await;
     place.leave();
     match end {
@@ -63,7 +62,7 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
             if refusal.code == Code::RateLimited && is_hosts {
                 counted.take_back();
             }
-            door.learn(&entry, &call, &refusal, status);
+            gate.learn(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)
         }
     }
@@ -102,7 +101,7 @@ impl From<Failure> for End {
 #[expect(clippy::too_many_arguments, reason = "all that a call is made of, in the one place where it comes together")]
 async fn walk(
     house: &House,
-    door: &Door,
+    gate: &CallGate,
     entry: &mut Entry,
     call: &ToolCall,
     asker: &dyn Asker,
@@ -113,11 +112,11 @@ async fn walk(
 ) -> Result<Turn, End> {
     // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
     let tool = house.tool(&call.tool);
-    let mut brought = door.brought(call, asker);
-    let awaited = door.is_awaited(brought.as_ref(), call);
-    let admitted = door.admit(call, tool.map(Tool::spec), awaited);
+    let mut repeat = gate.repeat(call, asker);
+    let awaited = gate.is_awaited(repeat.as_ref(), call);
+    let admitted = gate.admit(call, tool.map(Tool::spec), awaited);
     let admitted =
-        admitted.map_err(|refusal| suggest::with_tool(refusal, house.tools(), door.manifest(), call.caller.profile.as_deref(), &call.tool));
+        admitted.map_err(|refusal| suggest::with_tool(refusal, house.tools(), gate.manifest(), call.caller.profile.as_deref(), &call.tool));
     let Admitted { mut capability, mut reservation, counted } = admitted?;
     *taken = counted;
     capability.max_answer = room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
@@ -131,12 +130,12 @@ async fn walk(
         place.leave();
     }
     if let Action::RunPython(run) = &action {
-        look_for_modules(house, door, &call.caller.session, run, &mut capability).await;
+        look_for_modules(house, gate, &call.caller.session, run, &mut capability).await;
     }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
     let (definition, definitions) = (house.definition(tool), house.definitions(tool));
-    let (mut opened, mut facts) = look_in_turn(house, door, call, &action, &screened, place, &stage).await?;
+    let (mut opened, mut facts) = look_in_turn(house, gate, call, &action, &screened, place, &stage).await?;
     seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
@@ -151,48 +150,48 @@ async fn walk(
             definition: &definition,
             definitions: &definitions,
         };
-        let preview = || house.sandbox().preview(&action, opened_now, door.manifest(), capability.timeout).boxed();
-        match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
-            Settled::Granted(granted) => break *granted,
-            Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-            Settled::Doomed(failure) => return Err(hinted(house, door, call, &action, &opened, failure.into()).await),
+        let preview = || house.sandbox().preview(&action, opened_now, gate.manifest(), capability.timeout).boxed();
+        match gate.resolve(&case, entry, repeat.take(), &preview, house.sandbox(), asker).await? {
+            Resolution::Granted(granted) => break *granted,
+            Resolution::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
+            Resolution::Doomed(failure) => return Err(hinted(house, gate, call, &action, &opened, failure.into()).await),
             // Each time round, a person has answered, or the same question was ended in another call.
-            Settled::Again(next) => {
-                brought = next;
-                (opened, facts) = look_in_turn(house, door, call, &action, &screened, place, &stage).await?;
+            Resolution::Again(next) => {
+                repeat = next;
+                (opened, facts) = look_in_turn(house, gate, call, &action, &screened, place, &stage).await?;
             }
         }
     };
     // Given up when this call has ended, whichever way: those who asked the same look then at what it left.
-    let _seat = granted.seat.take();
+    let _open = granted.open.take();
 
     // Further calls of the session wait here for their turn, within the time of a call; who waited for a person waited outside it.
-    let _slot = turn(door, &capability, &stage).await?;
+    let _slot = turn(gate, &capability, &stage).await?;
 
     let approved = granted.decision.approval.is_some();
     // A call that waited for nothing was admitted a moment ago by the same manifest and the same look at the switch.
-    let looks_again = approved || !door.is_new();
+    let looks_again = approved || !gate.is_new();
     if looks_again {
-        unchanged(house, door, approved).await?;
+        unchanged(house, gate, approved).await?;
     }
 
     // 7. The start is in the log before anything happens.
-    entry.start(granted.decision.clone(), granted.reach.sync(door.manifest().audit.durability)).await?;
-    if looks_again && door.is_killed() {
+    entry.start(granted.decision.clone(), granted.reach.sync(gate.manifest().audit.durability)).await?;
+    if looks_again && gate.is_killed() {
         return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
     }
     let (grant, carried) = (granted.grant.clone(), granted.decision.carried.clone());
-    door.contacts(&call.caller.session, screened.url.as_ref());
+    gate.contacts(&call.caller.session, screened.url.as_ref());
     let sent = Arc::clone(&granted.permit.terms().sent);
     let session = &call.caller.session;
     let below = facts.paths.first().map_or(&[] as &[_], |fact| &fact.below);
     let places = Places { named: &screened.targets, led: screened.led(&facts), below };
-    door.brings(session, &action, &places);
+    gate.brings(session, &action, &places);
     reservation.begin();
-    let output = match execute(house, door, tool, &capability, granted, stage).await {
+    let output = match execute(house, gate, tool, &capability, granted, stage).await {
         Ok(output) => output,
         Err(end) => {
-            let end = hinted(house, door, call, &action, &opened, end).await;
+            let end = hinted(house, gate, call, &action, &opened, end).await;
             let sent = sent.load(Ordering::Relaxed);
             if sent > 0 {
                 // Another host has answered it already.
@@ -210,30 +209,30 @@ async fn walk(
     // A folder that the session made is its own, like a file.
     if let (Some(key), true) = (grant, output.bytes_written > 0 || matches!(action, Action::CreateDirectory(_))) {
         // Our own change of a remembered target must not end the grant for it.
-        if let Ok((after, _)) = look(house, door, &call.caller.session, &action, &screened).await {
-            door.renew(&action, &key, &opened, &after);
+        if let Ok((after, _)) = look(house, gate, &call.caller.session, &action, &screened).await {
+            gate.renew(&action, &key, &opened, &after);
         }
     }
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    let provenance = door.provenance(session, &action, &places, &capability.profile, &output);
-    door.keeps(session, &action, &places, &output, &provenance);
-    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), provenance)?;
-    Ok(Turn::Answer(door.took_in(session, filtered).with_arguments(&carried), status))
+    let provenance = gate.provenance(session, &action, &places, &capability.profile, &output);
+    gate.keeps(session, &action, &places, &output, &provenance);
+    let filtered = Filtered::of(output, &gate.manifest().filters, entry.id(), provenance)?;
+    Ok(Turn::Answer(gate.took_in(session, filtered).with_arguments(&carried), status))
 }
 
 /// Which walls a program lacks, and which of its imports are modules of the roots that it sees.
-async fn look_for_modules(house: &House, door: &Door, session: &str, run: &RunPython, capability: &mut Capability) {
-    capability.lacking = house.sandbox().lacking_wall(door.manifest()).await;
-    let wanted = policy::program::modules_to_look_for(&door.manifest().python, capability.lacking.as_deref(), &run.code);
-    capability.modules = house.sandbox().roots.modules(session, door.manifest(), &capability.profile, wanted);
+async fn look_for_modules(house: &House, gate: &CallGate, session: &str, run: &RunPython, capability: &mut Capability) {
+    capability.lacking = house.sandbox().lacking_wall(gate.manifest()).await;
+    let wanted = policy::program::modules_to_look_for(&gate.manifest().python, capability.lacking.as_deref(), &run.code);
+    capability.modules = house.sandbox().roots.modules(session, gate.manifest(), &capability.profile, wanted);
 }
 
 /// Looks when no call that arrived before changes the same: this one is judged on what they leave. Each of them ends within the time of a call.
 async fn look_in_turn(
     house: &House,
-    door: &Door,
+    gate: &CallGate,
     call: &ToolCall,
     action: &Action,
     screened: &Screened,
@@ -249,17 +248,17 @@ async fn look_in_turn(
             () = stage.cancel.cancelled() => return Err(cancelled()),
         }
     }
-    look(house, door, &call.caller.session, action, screened).await
+    look(house, gate, &call.caller.session, action, screened).await
 }
 
 /// The end of a call that found nothing, with what it was likely to mean.
-async fn hinted(house: &House, door: &Door, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
-    End { refusal: suggest::with_path(house, door, call, action, opened, end.refusal).await, ..end }
+async fn hinted(house: &House, gate: &CallGate, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
+    End { refusal: suggest::with_path(house, gate, call, action, opened, end.refusal).await, ..end }
 }
 
-async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {
+async fn look(house: &House, gate: &CallGate, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {
     let accesses: Vec<_> = action.touches().into_iter().map(|touch| touch.access).collect();
-    let opened = house.sandbox().look(session, &screened.targets, &accesses, door.manifest().files.symlinks)?;
+    let opened = house.sandbox().look(session, &screened.targets, &accesses, gate.manifest().files.symlinks)?;
     let addresses = match &screened.url {
         Some(url) => house.sandbox().resolve(url).await?,
         None => Vec::new(),
@@ -278,9 +277,9 @@ fn seen(screened: &mut Screened, capability: &mut Capability, reservation: &mut 
 }
 
 /// A call that was judged by a manifest which no longer holds is not made: a person may have taken a minute to answer.
-async fn unchanged(house: &House, door: &Door, approved: bool) -> Result<(), Refusal> {
+async fn unchanged(house: &House, gate: &CallGate, approved: bool) -> Result<(), Refusal> {
     house.refresh().await;
-    if house.gate().is_current(door) {
+    if house.gate().is_current(gate) {
         return Ok(());
     }
     let code = if approved { Code::ApprovalMismatch } else { Code::Conflict };
@@ -288,10 +287,10 @@ async fn unchanged(house: &House, door: &Door, approved: bool) -> Result<(), Ref
 }
 
 /// One of the session's places for calls under way.
-async fn turn(door: &Door, capability: &Capability, stage: &Stage) -> Result<tokio::sync::OwnedSemaphorePermit, End> {
-    let most = policy::concurrent_calls(door.manifest(), &capability.profile);
+async fn turn(gate: &CallGate, capability: &Capability, stage: &Stage) -> Result<tokio::sync::OwnedSemaphorePermit, End> {
+    let most = policy::concurrent_calls(gate.manifest(), &capability.profile);
     tokio::select! {
-        slot = tokio::time::timeout(capability.timeout, door.slot(&capability.caller.session, most)) => match slot {
+        slot = tokio::time::timeout(capability.timeout, gate.slot(&capability.caller.session, most)) => match slot {
             Ok(Some(slot)) => Ok(slot),
             _ => Err(Refusal::new(Code::Quota, format!("{most} calls are under way already, and none of them ended in time"))
                 .rule("limits.concurrent_calls")
@@ -304,21 +303,21 @@ async fn turn(door: &Door, capability: &Capability, stage: &Stage) -> Result<tok
 
 async fn execute(
     house: &House,
-    door: &Door,
+    gate: &CallGate,
     tool: &dyn Tool,
     capability: &Capability,
     granted: Granted,
     stage: Stage,
 ) -> Result<crate::model::Output, End> {
-    let time = time_of(door, capability, granted.permit.action());
-    let (cancel, stop) = (stage.cancel.clone(), door.stop());
+    let time = time_of(gate, capability, granted.permit.action());
+    let (cancel, stop) = (stage.cancel.clone(), gate.stop());
     let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
     let end = tokio::select! {
         biased;
         done = &mut work => return match done {
             Ok(output) if !output.is_error => Ok(output),
             // The tool was ended before this stage saw the stop: the emergency stop ends programs itself.
-            _ if stop.is_cancelled() || door.is_killed() => Err(pulled()),
+            _ if stop.is_cancelled() || gate.is_killed() => Err(pulled()),
             _ if cancel.is_cancelled() => Err(cancelled()),
             done => done.map_err(End::from),
         },
@@ -326,7 +325,7 @@ async fn execute(
             let why = format!("the call ran longer than its {} s", time.as_secs());
             End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
         }
-        () = door.killed() => pulled(),
+        () = gate.killed() => pulled(),
         () = cancel.cancelled() => cancelled(),
     };
     // The tool ends its own work: when it has, nothing of it is left running.
@@ -350,10 +349,10 @@ const ENDING: Duration = Duration::from_secs(2);
 
 /// How long a call may run. A program has a clock of its own, which names its limit, and waits for a jail no longer than that; ours only backs
 /// it up.
-fn time_of(door: &Door, capability: &Capability, action: &Action) -> Duration {
+fn time_of(gate: &CallGate, capability: &Capability, action: &Action) -> Duration {
     const BACKUP: Duration = Duration::from_secs(5);
     match action {
-        Action::RunPython(_) => door.manifest().python.timeout.max(capability.timeout) * 2 + BACKUP,
+        Action::RunPython(_) => gate.manifest().python.timeout.max(capability.timeout) * 2 + BACKUP,
         _ => capability.timeout,
     }
 }

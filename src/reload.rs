@@ -117,7 +117,7 @@ fn refuse(source: &dyn Source, house: &House, why: &str) {
     tracing::error!("the manifest changed and is not used; the one in force holds on: {}", crate::filter::escape(why));
     // The record is for a person who looks later; the whole is on standard error.
     let short: String = why.chars().take(1000).collect();
-    let sha256 = house.gate().door().manifest_sha256().to_owned();
+    let sha256 = house.gate().for_call().manifest_sha256().to_owned();
     let mut record = Record::new(Event::ManifestRefused);
     record.manifest_sha256 = Some(&sha256);
     record.extra = Map::from_iter([("from".to_owned(), json!(source.name())), ("why".to_owned(), json!(short))]);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use super::counts::{Counted, Window};
-use super::door::Door;
 use super::rates::{self, Reservation, millis, unread};
+use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::{Entry, Status};
 use crate::model::{Bytes, Refusal, ToolCall, ToolSpec};
@@ -24,7 +24,7 @@ pub struct Admitted {
     pub counted: Counted,
 }
 
-impl Door {
+impl CallGate {
     /// Admits a call to be looked at, and counts it unless it repeats one that was counted.
     /// # Errors  As [`policy::admit`]; `audit_unavailable` where it cannot be told whether its caller is suspended.
     pub fn admit(&self, call: &ToolCall, spec: Option<&'static ToolSpec>, repeats: bool) -> Result<Admitted, Refusal> {

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::asking::{LATE, channel_name};
-use super::door::Door;
 use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
-use super::settle::{Case, Settled, grants_of, refusal, subjects};
+use super::resolve::{Case, Resolution, grants_of, refusal, subjects};
+use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::Entry;
 use crate::model::{Code, Refusal, Target};
 use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, State, Verdict, judge, offered};
 use crate::state::Kept;
 
-impl Door {
+impl CallGate {
     /// Judges a client's answer, uses the approval up, and gives the permit.
     pub(super) fn conclude(
         &self,
@@ -25,7 +25,7 @@ impl Door {
         mut state: State,
         answer: Answer,
         pending: &Pending,
-    ) -> Result<Settled, Refusal> {
+    ) -> Result<Resolution, Refusal> {
         let id = &pending.id;
         let unanswered = answer.response.is_none();
         let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
@@ -79,14 +79,14 @@ impl Door {
         verdict: &Verdict,
         pending: &Pending,
         scope: Scope,
-    ) -> Result<Settled, Refusal> {
+    ) -> Result<Resolution, Refusal> {
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
         match self.shared.state.use_once(&pending.id, self.kept(pending)) {
             Ok(true) => note(entry, Event::ApprovalConsumed, &pending.id, json!({})),
             Ok(false) => return Err(replayed()),
             Err(fault) => {
                 tracing::error!(%fault, "an approval could not be consumed");
-                return Err(nobody());
+                return Err(not_kept());
             }
         }
         // What was not offered was not shown, so it is not kept.
@@ -119,7 +119,7 @@ impl Door {
 
     /// The answer as the judge takes it. No answer in time is one that came too late.
     pub(super) fn answer_of(&self, pending: &Pending, response: Option<&Value>, binding_now: String) -> Result<Answer, Refusal> {
-        let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
+        let used = self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?;
         let (at, expires) = moments(pending, response.is_none() || pending.is_over(self.tick()));
         Ok(Answer {
             channel: AnswerChannel::Client,
@@ -142,10 +142,10 @@ pub(super) fn moments(pending: &Pending, late: bool) -> (Moment, Moment) {
     (if late { ends } else { Moment(ends.0.saturating_sub(1)) }, ends)
 }
 
-/// Whether what a client brought is a no.
-pub(super) fn is_no(brought: Option<&Value>) -> bool {
-    brought.is_some_and(|brought| {
-        let response = response_of(brought);
+/// Whether what a client sent with its repeat is a no.
+pub(super) fn is_no(repeat: Option<&Value>) -> bool {
+    repeat.is_some_and(|repeat| {
+        let response = response_of(repeat);
         response.action != "accept" || response.content.get("decision").and_then(Value::as_str).and_then(Scope::parse).is_none()
     })
 }
@@ -188,7 +188,7 @@ pub(super) fn replayed() -> Refusal {
         .hint("nothing was done; call again to be asked anew")
 }
 
-pub(super) fn nobody() -> Refusal {
+pub(super) fn not_kept() -> Refusal {
     Refusal::new(Code::NoApprovalChannel, "the approval could not be kept safely, so nobody was asked")
         .hint("ask the operator to look at the server's log and state folder")
 }

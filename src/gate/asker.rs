@@ -23,10 +23,10 @@ pub trait Asker: Send + Sync {
     /// Asks during the call. The raw elicitation result, or nothing when no answer came.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Value>>;
 
-    /// Seals what a repeated call must bring back; nothing when this server cannot.
+    /// Seals what a repeated call must carry; nothing when this server cannot.
     fn seal(&self, state: &[u8], ttl: Duration) -> Option<String>;
 
-    /// Opens what a repeated call brought; nothing when it was not sealed by us, was changed, or is too old.
+    /// Opens the state that a repeated call carries; nothing when it was not sealed by us, was changed, or is too old.
     fn open(&self, sealed: &str) -> Option<Vec<u8>>;
 
     /// How the call can wait for an operator.

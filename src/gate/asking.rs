@@ -5,18 +5,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::answer::nobody;
+use super::answer::not_kept;
 use super::asker::Asker;
 use super::change::{LINES, Look};
 use super::counts::Window;
-use super::crowd::End;
-use super::door::Door;
+use super::open::End;
 use super::opened::Opened;
 use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::preview::Preview;
 use super::question;
 use super::rates::{HOUR, Millis};
-use super::settle::{Case, Settled, warnings};
+use super::resolve::{Case, Resolution, warnings};
+use super::shared::CallGate;
 use crate::entry::Entry;
 use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal, RelPath};
 use crate::policy::{effect, later, python_network, python_roots};
@@ -30,12 +30,12 @@ pub(super) const LATE: Duration = Duration::from_hours(1);
 /// yes may last for the session.
 pub(super) const PER_HOUR: u64 = 60;
 
-impl Door {
+impl CallGate {
     /// Waits for the end of the same question in another call. A no is this call's as well; a yes for once was for that call alone. After a
     /// yes that lasts, and where no answer came, the call is looked at anew: a grant may hold for it now, or it is asked itself.
     /// # Errors  What the other call was refused with, `approval_replayed`, `killed`.
-    pub(super) async fn follow(&self, mut told: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
-        let ended = self.until_killed(told.wait_for(|end| matches!(end, End::Refused(_) | End::Once))).await?;
+    pub(super) async fn follow(&self, mut end: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
+        let ended = self.until_killed(end.wait_for(|end| matches!(end, End::Refused(_) | End::Once))).await?;
         match ended.as_deref() {
             Ok(End::Refused(refusal)) => Err(refusal.clone()),
             Ok(End::Once) => {
@@ -57,11 +57,11 @@ impl Door {
         Err(refusal.hint("nobody was asked; do what needs no approval, or put several changes into one call"))
     }
 
-    pub(super) fn sealed(question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
+    pub(super) fn sealed(question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Resolution, Refusal> {
         let state = serde_json::to_vec(pending).unwrap_or_default();
         // The state outlives the question, so that a late answer is told as late and not as foreign.
-        let sealed = asker.seal(&state, question.wait + LATE).ok_or_else(nobody)?;
-        Ok(Settled::Ask(question, sealed))
+        let sealed = asker.seal(&state, question.wait + LATE).ok_or_else(not_kept)?;
+        Ok(Resolution::Ask(question, sealed))
     }
 
     /// How long a question is open.
@@ -92,7 +92,7 @@ impl Door {
             let code = if level >= Level::Destroy { Some(code()?) } else { None };
             Ok((format!("ap_{}", token(10)?), code))
         };
-        let (id, code) = random().map_err(|_| nobody())?;
+        let (id, code) = random().map_err(|_| not_kept())?;
         let asked = self.tick();
         let expires = asked.seconds().saturating_add(self.open_for() / 1000);
         let (principal, call) = (case.call.caller.principal.clone(), call_digest(case.call));
@@ -153,10 +153,10 @@ impl Door {
         }
         let carried = crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default();
         if !carried.is_empty() {
-            let told: Vec<String> =
+            let counts: Vec<String> =
                 carried.iter().map(|count| format!("{} {}", count.count, crate::filter::escape_line(&count.type_))).collect();
             text.push_str("\nIts arguments carry: ");
-            text.push_str(&told.join(", "));
+            text.push_str(&counts.join(", "));
             text.push('.');
         }
         for warning in warnings(case) {

@@ -1,11 +1,11 @@
 //! The answers that a question offers, in words to read on a button.
 
 use super::change::{Changes, LINES};
-use super::door::Door;
 use super::pending::Pending;
 use super::preview::Preview;
 use super::question::spelled;
-use super::settle::Case;
+use super::resolve::Case;
+use super::shared::CallGate;
 use crate::manifest::Remember;
 use crate::model::{Action, Choice, Level, Question, RelPath, Target};
 use crate::policy::{Scope, grant_of, offered, remember};
@@ -16,7 +16,7 @@ pub(super) const ONCE: &str = "Yes, this once";
 const WHOLE_LINES: usize = 2_000;
 const WHOLE_BYTES: usize = 200 * 1024;
 
-impl Door {
+impl CallGate {
     /// A question, with the answers that it offers.
     pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
         let text = self.text(case, preview, level, pending.code.as_deref());

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::door::lock;
+use super::shared::lock;
 use crate::state::{Millis, Ticks};
 
 /// So many calls in any span.

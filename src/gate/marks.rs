@@ -47,7 +47,7 @@ impl Marks {
 
     /// Marks a place; `root` is the folder of its root, which is marked as a whole when there are too many.
     pub(super) fn add(&mut self, place: &Target, root: &Target) {
-        if self.is_strange(place) {
+        if self.is_marked(place) {
             return;
         }
         let size = |file: &Target| file.path.segments().iter().map(|segment| segment.len() + 2).sum::<usize>() + 4;
@@ -62,7 +62,7 @@ impl Marks {
 
     /// What is marked at a place and below it, by the paths from there: the place itself is the root.
     pub(super) fn from(&self, place: &Target) -> Vec<RelPath> {
-        let whole = self.is_strange(place).then_some(RelPath::ROOT);
+        let whole = self.is_marked(place).then_some(RelPath::ROOT);
         let below = self.files.iter().filter(|file| is_below(file, place));
         whole.into_iter().chain(below.filter_map(|file| file.path.rebased(&place.path, &RelPath::ROOT))).collect()
     }
@@ -80,14 +80,14 @@ impl Marks {
     }
 
     /// Whether a file is marked, or a folder it lies in.
-    pub(super) fn is_strange(&self, place: &Target) -> bool {
+    pub(super) fn is_marked(&self, place: &Target) -> bool {
         let held = |path| self.files.contains(&Target { root: place.root.clone(), path });
         !self.files.is_empty() && place.path.ancestors().any(held)
     }
 
     /// Whether anything in a folder is marked, or the folder itself.
     pub(super) fn holds_in(&self, folder: &Target) -> bool {
-        self.is_strange(folder) || self.files.iter().any(|file| is_below(file, folder))
+        self.is_marked(folder) || self.files.iter().any(|file| is_below(file, folder))
     }
 }
 
@@ -111,11 +111,11 @@ mod tests {
     fn a_saved_page_is_known_by_its_place_and_others_are_not() {
         let mut marks = Marks::default();
         marks.add(&shared("home/site/pages/a.html"), &shared("home/site"));
-        assert!(marks.is_strange(&shared("home/site/pages/a.html")) && marks.holds_in(&shared("home/site")));
+        assert!(marks.is_marked(&shared("home/site/pages/a.html")) && marks.holds_in(&shared("home/site")));
         for other in ["home/site/pages/b.html", "home/site/pages", "home/project/pages/a.html", "home"] {
-            assert!(!marks.is_strange(&shared(other)), "{other}");
+            assert!(!marks.is_marked(&shared(other)), "{other}");
         }
-        assert!(!marks.is_strange(&own("home/site/pages/a.html")) && !marks.holds_in(&shared("home/project")));
+        assert!(!marks.is_marked(&own("home/site/pages/a.html")) && !marks.holds_in(&shared("home/project")));
         let path = |text| RelPath::parse(text).unwrap();
         assert_eq!(marks.from(&shared("home/site/pages")), [path("a.html")]);
         assert_eq!(marks.from(&shared("home/site/pages/a.html")), [RelPath::ROOT, RelPath::ROOT]);
@@ -133,24 +133,24 @@ mod tests {
         let told = first.tell().unwrap();
         let mut second = Marks::default();
         second.learn(&told);
-        assert!(second.is_strange(&shared("w/a")) && !second.is_strange(&own("a")));
+        assert!(second.is_marked(&shared("w/a")) && !second.is_marked(&own("a")));
         for torn in [b"".as_slice(), b"[\"w/", b"{}"] {
             second.learn(torn);
-            assert!(second.is_strange(&shared("w/a")));
+            assert!(second.is_marked(&shared("w/a")));
         }
         first.remove(&shared("w/a"));
         second.learn(&first.tell().unwrap());
-        assert!(!second.is_strange(&shared("w/a")) && first.is_strange(&own("a")));
+        assert!(!second.is_marked(&shared("w/a")) && first.is_marked(&own("a")));
     }
 
     #[test]
     fn beyond_what_is_remembered_a_whole_root_is_a_strangers() {
         let mut marks = Marks::default();
         (0..=MAX_FILES).for_each(|n| marks.add(&shared(&format!("work/{n}")), &shared("work")));
-        assert!(marks.is_strange(&shared("work/any")) && !marks.is_strange(&shared("project/any")));
+        assert!(marks.is_marked(&shared("work/any")) && !marks.is_marked(&shared("project/any")));
         let mut marks = Marks::default();
         let long = "x".repeat(250);
         (0..MAX_FILES).for_each(|n| marks.add(&shared(&format!("work/{long}/{n}")), &shared("work")));
-        assert!(marks.is_strange(&shared("work/any")) && marks.tell().unwrap().len() < 2 * MAX_TEXT);
+        assert!(marks.is_marked(&shared("work/any")) && marks.tell().unwrap().len() < 2 * MAX_TEXT);
     }
 }

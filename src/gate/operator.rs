@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::answer::{moments, nobody, note};
+use super::answer::{moments, not_kept, note};
 use super::asker::{Asker, Waits};
 use super::asking::recorded;
 use super::choices::choices;
-use super::crowd::full;
-use super::door::Door;
+use super::open::full;
 use super::pending::Pending;
 use super::preview::Preview;
-use super::settle::{Brought, Case, Settled, led_to, refusal};
+use super::resolve::{Case, Repeat, Resolution, led_to, refusal};
+use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::Entry;
 use crate::model::{Code, Level, Question, Refusal};
@@ -38,39 +38,39 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Between two signs of life to a client that waits; below the 60 s after which common clients give a silent call up.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-impl Door {
+impl CallGate {
     /// Waits for the operator's answer as the client can, and gives the permit when it is a yes.
-    pub(super) async fn settle_with_operator(
+    pub(super) async fn resolve_with_operator(
         &self,
         case: &Case<'_>,
         entry: &Entry,
-        brought: Option<Brought>,
+        repeat: Option<Repeat>,
         wanted: Asked<'_>,
         mut state: State,
         asker: &dyn Asker,
-    ) -> Result<Settled, Refusal> {
+    ) -> Result<Resolution, Refusal> {
         let waits = asker.waits();
-        let repeated = brought.is_some();
-        if brought.as_ref().is_some_and(|brought| brought.answer.is_some()) {
+        let repeated = repeat.is_some();
+        if repeat.as_ref().is_some_and(|repeat| repeat.answer.is_some()) {
             let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
             return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
         }
-        let pending = match brought {
-            Some(Brought { pending, .. }) => pending,
+        let pending = match repeat {
+            Some(Repeat { pending, .. }) => pending,
             None => self.queue(case, entry, &wanted, &state, waits)?,
         };
         let began = Instant::now();
         // The first sign of life at once, then one every few seconds.
         let (mut seen, mut beats) = (usize::MAX, 0);
         loop {
-            let answers = self.shared.state.answers(&pending.id).map_err(|_| nobody())?;
-            if answers.is_empty() && self.shared.state.was_used(&pending.id).map_err(|_| nobody())? {
+            let answers = self.shared.state.answers(&pending.id).map_err(|_| not_kept())?;
+            if answers.is_empty() && self.shared.state.was_used(&pending.id).map_err(|_| not_kept())? {
                 // Between two looks the same call elsewhere has taken the answer, and the question with it: nothing more comes.
-                return Ok(Settled::Again(Some(Brought::waiting(pending))));
+                return Ok(Resolution::Again(Some(Repeat::waiting(pending))));
             }
             if seen != usize::MAX && answers.len() > seen {
                 // It came while this call waited: what is there now is what it is compared with and what is acted on.
-                return Ok(Settled::Again(Some(Brought::waiting(pending))));
+                return Ok(Resolution::Again(Some(Repeat::waiting(pending))));
             }
             let is_over = pending.is_over(self.tick());
             let over = is_over && answers.is_empty();
@@ -88,7 +88,9 @@ impl Door {
                         return Ok(settled);
                     }
                     // The twin of a call whose yes lasts: a grant may hold for it now.
-                    Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Settled::Again(Some(Brought::waiting(pending)))),
+                    Decision::Deny if verdict.code == Code::ApprovalReplayed => {
+                        return Ok(Resolution::Again(Some(Repeat::waiting(pending))));
+                    }
                     Decision::Deny => return Err(self.refused(entry, &pending, &verdict)),
                     Decision::Ask => {}
                 }
@@ -132,7 +134,7 @@ impl Door {
     fn queue(&self, case: &Case<'_>, entry: &Entry, wanted: &Asked<'_>, state: &State, waits: Waits) -> Result<Pending, Refusal> {
         let now = self.tick();
         let queue = &self.shared.state;
-        let mut waiting = queue.asks().map_err(|_| nobody())?;
+        let mut waiting = queue.asks().map_err(|_| not_kept())?;
         waiting.retain(|ask| !ask.is_over(now) || queue.answers(&ask.id).is_ok_and(|answers| !answers.is_empty()));
         let principal = &case.call.caller.principal;
         let mut pending = Pending { operator: true, code: None, ..self.new_pending(case, wanted.binding.clone(), wanted.level)? };
@@ -178,7 +180,7 @@ impl Door {
         );
         queue.put_ask(&ask).map_err(|fault| {
             tracing::error!(%fault, "a question could not be put into the operator's queue");
-            nobody()
+            not_kept()
         })?;
         tracing::warn!(id = pending.id, ?waits, "a call waits for an operator: toolgate approvals show {}", pending.id);
         Ok(pending)
@@ -186,7 +188,7 @@ impl Door {
 
     /// The operators' answers as the judge takes them.
     fn operators_answer(&self, pending: &Pending, answers: &[Answered], binding_now: String) -> Result<Answer, Refusal> {
-        let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
+        let used = self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?;
         let now = self.tick();
         let refused = answers.iter().any(|answered| answered.say == Say::Deny);
         let last = answers.iter().map(|answered| answered.when).max_by_key(|when| (when.wall, when.up));
@@ -233,7 +235,7 @@ impl Door {
         }
     }
 
-    fn come_back(&self, case: &Case<'_>, wanted: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
+    fn come_back(&self, case: &Case<'_>, wanted: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Resolution, Refusal> {
         let text = self.text(case, wanted.preview, wanted.level, None);
         let (wait, choices) = (pending.left(self.tick()), Vec::new());
         let question = Question { id: pending.id.clone(), text, code: None, choices, wait, by_operator: true };

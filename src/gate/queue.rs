@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::door::lock;
+use super::shared::lock;
 use crate::model::Target;
 
 /// The calls of one server that may still change something.

@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::door::{Door, lock};
 use super::marks::Marks;
-use super::settle::Case;
+use super::resolve::Case;
+use super::shared::{CallGate, lock};
 use crate::filter::{Filtered, Provenance};
 use crate::manifest::Mode;
 use crate::model::{Action, Entry, Field, HttpUrl, Level, Output, RelPath, Target};
@@ -42,7 +42,7 @@ impl Taint {
         self.marks.end(|root| root.split_once(OF).is_some_and(|(_, of)| of == session));
     }
 
-    fn is_of_strangers(&self, handle: &str) -> bool {
+    fn holds_untrusted(&self, handle: &str) -> bool {
         self.handles.len() >= MAX_HANDLES || self.handles.contains(handle)
     }
 }
@@ -69,7 +69,7 @@ impl Places<'_> {
     }
 }
 
-impl Door {
+impl CallGate {
     /// Whether the session has taken in untrusted content, and the hosts it has contacted.
     pub fn intake(&self, session: &str) -> (bool, Vec<String>) {
         let taint = lock(&self.shared.taint);
@@ -113,15 +113,15 @@ impl Door {
         if let Err(fault) = self.shared.store.read_untrusted_files(|text| taint.marks.learn(text)) {
             tracing::error!(%fault, "the marks of files from outside cannot be read; those that this server knows hold");
         }
-        let is_strange = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_strange(&self.place(session, target));
+        let is_marked = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_marked(&self.place(session, target));
         let untrusted_file = match action {
             // Names are as good a place for words as lines are.
             Action::SearchFiles(_) | Action::ListDirectory(_) => paths_of(output).into_iter().find(|path| {
-                // A name that is no path of the house cannot be told from a stranger's.
-                target_of(path).is_none_or(|target| is_strange(&target))
+                // A name that is no path below a root may be of a file from outside.
+                target_of(path).is_none_or(|target| is_marked(&target))
             }),
             Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) => {
-                places.all().find(|target| is_strange(target)).map(ToString::to_string)
+                places.all().find(|target| is_marked(target)).map(ToString::to_string)
             }
             _ => None,
         };
@@ -133,7 +133,7 @@ impl Door {
                     root.is_some_and(|root| !root.untrusted.is_empty()) || taint.marks.holds_in(&self.folder(session, name))
                 };
                 python_network(&self.manifest, profile)
-                    || run.session.as_deref().is_some_and(|handle| taint.is_of_strangers(handle))
+                    || run.session.as_deref().is_some_and(|handle| taint.holds_untrusted(handle))
                     || seen.iter().any(|(name, _)| marked(name))
                     || (!seen.is_empty() && !self.manifest.files.untrusted.is_empty())
             }
@@ -151,7 +151,7 @@ impl Door {
         let mut taint = lock(&self.shared.taint);
         self.with_marks(&mut taint, |marks| {
             let mut strange: BTreeSet<RelPath> =
-                places.of(0).flat_map(|from| self.strange_from(session, marks, from, places.below)).collect();
+                places.of(0).flat_map(|from| self.untrusted_below(session, marks, from, places.below)).collect();
             if strange.contains(&RelPath::ROOT) || strange.len() > MAX_BELOW {
                 strange = BTreeSet::from([RelPath::ROOT]);
             }
@@ -166,7 +166,7 @@ impl Door {
     }
 
     /// What of a place and of what lies below it is from outside, by the paths from there.
-    fn strange_from(&self, session: &str, marks: &Marks, from: &Target, below: &[Entry]) -> Vec<RelPath> {
+    fn untrusted_below(&self, session: &str, marks: &Marks, from: &Target, below: &[Entry]) -> Vec<RelPath> {
         let whole = self.manifest.is_untrusted(from).then_some(RelPath::ROOT);
         let named = below.iter().filter_map(|entry| {
             let target = Target { root: from.root.clone(), path: entry.path.clone() };
@@ -190,7 +190,7 @@ impl Door {
                     self.with_marks(&mut taint, |marks| places.all().for_each(|target| marks.add(&place(target), &folder(target))));
                 }
             }
-            // What it brought is marked already; in its old place there is nothing any more.
+            // Its new place is marked already; in its old place there is nothing any more.
             (Action::MoveFile(_), _) => self.with_marks(&mut taint, |marks| places.of(0).for_each(|from| marks.remove(&place(from)))),
             (Action::DeleteFile(_), [gone]) => self.with_marks(&mut taint, |marks| marks.remove(&place(gone))),
             (Action::RunPython(run), _) => {
@@ -271,7 +271,7 @@ fn final_host(output: &Output) -> Option<String> {
     HttpUrl::parse(url).ok().map(|url| url.host_str().to_owned())
 }
 
-/// `ROOT/rest` as a place; none for what is no path of the house.
+/// `ROOT/rest` as a place; none for what is no path below a root.
 fn target_of(path: &str) -> Option<Target> {
     let (root, rest) = path.split_once('/').unwrap_or((path, ""));
     RelPath::parse(rest).ok().map(|path| Target { root: root.to_owned(), path })

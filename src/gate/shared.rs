@@ -1,4 +1,4 @@
-//! The gate of one server, and the door one call goes through: the manifest of that moment with the counts, grants and switches all calls share.
+//! What decides on the calls of one server, and its view for one call: the manifest of that moment with the counts, grants and switches all calls share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::counts::Counts;
-use super::crowd::Crowd;
 use super::grants::Grants;
+use super::open::OpenQuestions;
 use super::pending::hex;
 use super::queue::Queue;
 use super::rates::{Meter, Millis};
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) store: Arc<Store>,
     ticks: Ticks,
     pub(super) grants: Grants,
-    pub(super) crowd: Crowd,
+    pub(super) open: OpenQuestions,
     pub(super) taint: Mutex<Taint>,
     queue: Queue,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
@@ -49,7 +49,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// The way of one call through the gate.
 #[derive(Debug)]
-pub struct Door {
+pub struct CallGate {
     pub(super) manifest: Arc<Manifest>,
     pub(super) manifest_sha256: String,
     pub(super) shared: Arc<Shared>,
@@ -73,7 +73,7 @@ impl Gate {
             store,
             ticks,
             state,
-            crowd: Crowd::default(),
+            open: OpenQuestions::default(),
             taint: Mutex::default(),
             queue: Queue::default(),
             slots: Mutex::default(),
@@ -121,15 +121,15 @@ impl Gate {
         *self.manifest.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(manifest);
     }
 
-    /// Whether the manifest of this door is still the one in force.
-    pub fn is_current(&self, door: &Door) -> bool {
-        self.manifest().sha256 == door.manifest.sha256
+    /// Whether the manifest of this call is still the one in force.
+    pub fn is_current(&self, gate: &CallGate) -> bool {
+        self.manifest().sha256 == gate.manifest.sha256
     }
 
-    /// The door for one call: the manifest of this moment holds for the whole of it.
-    pub fn door(&self) -> Door {
+    /// The gate for one call: the manifest of this moment holds for the whole of it.
+    pub fn for_call(&self) -> CallGate {
         let manifest = self.manifest();
-        Door { manifest_sha256: hex(&manifest.sha256), manifest, shared: Arc::clone(&self.shared), made: Instant::now() }
+        CallGate { manifest_sha256: hex(&manifest.sha256), manifest, shared: Arc::clone(&self.shared), made: Instant::now() }
     }
 
     /// Forgets what hangs on a session.
@@ -154,7 +154,7 @@ impl Shared {
     }
 }
 
-impl Door {
+impl CallGate {
     /// The manifest that holds for this call.
     pub fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest

@@ -3,13 +3,12 @@
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::answer::{is_no, nobody, not_ours, note, replayed};
+use super::answer::{is_no, not_kept, not_ours, note, replayed};
 use super::asker::{Asker, Waits};
 use super::asking::{channel_name, recorded};
 use super::counts::Window;
-use super::crowd::{Found, Seat};
-use super::door::Door;
 use super::grants::{GrantKey, Subject};
+use super::open::{End, Found, OpenQuestion};
 use super::opened::Opened;
 use super::operator::Asked;
 use super::pending::Pending;
@@ -17,6 +16,7 @@ use super::permit::{Permit, Terms};
 use super::preview::Preview;
 use super::queue::Place;
 use super::review::Reviewers;
+use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::{self, Entry, Reach};
 use crate::model::{Action, Channel, Code, Facts, Failure, Level, Question, Refusal, Target, ToolCall};
@@ -24,7 +24,7 @@ use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, Stat
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]
-pub enum Settled {
+pub enum Resolution {
     /// It may act, once.
     Granted(Box<Granted>),
     /// The client is to ask a person and repeat the call with this sealed state.
@@ -33,23 +33,23 @@ pub enum Settled {
     Doomed(Failure),
     /// What the call is about is to be looked at anew, and judged once more with this: an answer came, or the same question in another call
     /// has ended.
-    Again(Option<Brought>),
+    Again(Option<Repeat>),
 }
 
 /// A question that was put before, as the call comes back to it: repeated by the client, or within the same call.
 #[derive(Debug)]
-pub struct Brought {
+pub struct Repeat {
     pub(super) pending: Pending,
     /// The client's answer: the raw elicitation result.
     pub(super) answer: Option<Value>,
     /// Held while the question is open in this call.
-    pub(super) seat: Option<Seat>,
+    pub(super) open: Option<OpenQuestion>,
 }
 
-impl Brought {
+impl Repeat {
     /// A question without an answer of the client.
     pub(super) const fn waiting(pending: Pending) -> Self {
-        Self { pending, answer: None, seat: None }
+        Self { pending, answer: None, open: None }
     }
 }
 
@@ -68,7 +68,7 @@ pub struct Granted {
     /// The grant that our own change renews, where one is kept.
     pub grant: Option<GrantKey>,
     /// Held until the call has ended, where others wait for what it comes to.
-    pub seat: Option<Seat>,
+    pub open: Option<OpenQuestion>,
 }
 
 /// One call as it stands before the judge.
@@ -94,18 +94,18 @@ pub struct Case<'a> {
     pub definitions: &'a str,
 }
 
-impl Door {
-    /// What a repeated call brought back, if it was sealed here.
-    pub fn brought(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Brought> {
+impl CallGate {
+    /// The question that a repeated call carries, if it was sealed here.
+    pub fn repeat(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Repeat> {
         let sealed = call.repeat.as_ref()?;
         let pending = serde_json::from_slice(&asker.open(&sealed.state)?).ok()?;
-        Some(Brought { answer: sealed.answer.clone(), ..Brought::waiting(pending) })
+        Some(Repeat { answer: sealed.answer.clone(), ..Repeat::waiting(pending) })
     }
 
     /// Whether this is the repeat that an open question waits for: the very call it was asked about, once for the question and once more for
     /// each turn that it has waited for an operator. Of any number of racing repeats one is.
-    pub fn is_awaited(&self, brought: Option<&Brought>, call: &ToolCall) -> bool {
-        brought.is_some_and(|Brought { pending, .. }| {
+    pub fn is_awaited(&self, repeat: Option<&Repeat>, call: &ToolCall) -> bool {
+        repeat.is_some_and(|Repeat { pending, .. }| {
             pending.is_for(call)
                 && !pending.is_over(self.tick())
                 && !self.shared.state.was_used(&pending.id).unwrap_or(true)
@@ -121,20 +121,20 @@ impl Door {
 
     /// Judges the case, asks where the judgement asks, and gives the permit.
     /// # Errors  Whatever the judge refuses with, before or after the answer.
-    pub async fn settle(
+    pub async fn resolve(
         &self,
         case: &Case<'_>,
         entry: &Entry,
-        brought: Option<Brought>,
+        repeat: Option<Repeat>,
         preview: &Previewing<'_>,
         reviewers: &dyn Reviewers,
         asker: &dyn Asker,
-    ) -> Result<Settled, Refusal> {
+    ) -> Result<Resolution, Refusal> {
         let mut state = self.state(case, asker);
-        let pending = brought.as_ref().map(|brought| &brought.pending);
-        let response = brought.as_ref().and_then(|brought| brought.answer.as_ref());
+        let pending = repeat.as_ref().map(|repeat| &repeat.pending);
+        let response = repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
         let used = match pending {
-            Some(pending) => self.shared.state.was_used(&pending.id).map_err(|_| nobody())?,
+            Some(pending) => self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?,
             None => false,
         };
         // What the reviewers said of a call goes with its question, and with that very call alone.
@@ -182,30 +182,30 @@ impl Door {
             if pending.is_none()
                 && let Some(failure) = Self::doomed(case, &mut preview)
             {
-                return Ok(Settled::Doomed(failure));
+                return Ok(Resolution::Doomed(failure));
             }
             case.place.leave();
             let wanted = Asked { verdict, level, binding, preview: &preview };
             // Boxed: most calls never come here, and each holds the place for it.
-            return Box::pin(self.settle_with_operator(case, entry, brought, wanted, state, asker)).await;
+            return Box::pin(self.resolve_with_operator(case, entry, repeat, wanted, state, asker)).await;
         }
-        let brought = match brought {
-            Some(Brought { pending, answer: Some(response), seat }) => {
-                self.shared.crowd.over(&pending.id);
+        let repeat = match repeat {
+            Some(Repeat { pending, answer: Some(response), open }) => {
+                self.shared.open.over(&pending.id);
                 let answer = self.answer_of(&pending, Some(&response), binding)?;
-                return told(seat, &response, self.conclude(case, entry, state, answer, &pending));
+                return announce(open, &response, self.conclude(case, entry, state, answer, &pending));
             }
             other => other,
         };
         if let Some(failure) = Self::doomed(case, &mut preview) {
-            return Ok(Settled::Doomed(failure));
+            return Ok(Resolution::Doomed(failure));
         }
         case.place.leave();
         let principal = &case.call.caller.principal;
-        let seat = match self.shared.crowd.enter(principal, &binding, self.tick(), self.open_for())? {
-            Found::Room(seat) => seat,
+        let open = match self.shared.open.enter(principal, &binding, self.tick(), self.open_for())? {
+            Found::New(open) => open,
             // The very same is being asked.
-            Found::Same(told) => return self.follow(told).await.map(|()| Settled::Again(brought)),
+            Found::Same(end) => return self.follow(end).await.map(|()| Resolution::Again(repeat)),
             Found::Sealed(pending) => {
                 let question = Question { wait: pending.left(self.tick()), ..self.question(case, &preview, level, &pending) };
                 return Self::sealed(question, &pending, asker);
@@ -222,16 +222,16 @@ impl Door {
             json!({"level": level, "channel": channel_name(case), "leads_to": led_to(case), "question": recorded(case, entry, &question.text)}),
         );
         if case.call.caller.channel == Channel::Repeat {
-            let settled = Self::sealed(question, &pending, asker)?;
-            seat.seal(pending);
-            return Ok(settled);
+            let sealed = Self::sealed(question, &pending, asker)?;
+            open.seal(pending);
+            return Ok(sealed);
         }
         let Some(response) = self.until_killed(asker.ask(&question)).await? else {
             let answer = self.answer_of(&pending, None, binding)?;
-            return told(Some(seat), &Value::Null, self.conclude(case, entry, state, answer, &pending));
+            return announce(Some(open), &Value::Null, self.conclude(case, entry, state, answer, &pending));
         };
         // However long the person took, what is there now is what their answer is compared with and what is acted on.
-        Ok(Settled::Again(Some(Brought { pending, answer: Some(response), seat: Some(seat) })))
+        Ok(Resolution::Again(Some(Repeat { pending, answer: Some(response), open: Some(open) })))
     }
 
     /// Whether a person has answered the question, and this is the very call they were asked about.
@@ -293,7 +293,7 @@ impl Door {
         })
     }
 
-    pub(super) fn grant(&self, case: &Case<'_>, entry: &Entry, verdict: &Verdict, approval: Option<String>) -> Settled {
+    pub(super) fn grant(&self, case: &Case<'_>, entry: &Entry, verdict: &Verdict, approval: Option<String>) -> Resolution {
         let capability = case.capability;
         let level = verdict.level.unwrap_or(Level::System);
         let by_effect = effect::level(capability, case.action, case.screened, case.facts);
@@ -327,7 +327,7 @@ impl Door {
             folders: folders_of(case.opened).iter().map(ToString::to_string).collect(),
         };
         let grant = self.grant_key(case, verdict);
-        Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, seat: None }))
+        Resolution::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, open: None }))
     }
 }
 
@@ -342,21 +342,21 @@ pub(super) fn grants_of(action: &Action, key: &GrantKey, seen: &[Subject]) -> Ve
 }
 
 /// Passes the outcome of a question to the calls that wait for it.
-fn told(seat: Option<Seat>, response: &Value, settled: Result<Settled, Refusal>) -> Result<Settled, Refusal> {
-    let Some(seat) = seat else { return settled };
-    match settled {
-        Ok(Settled::Granted(mut granted)) => {
+fn announce(open: Option<OpenQuestion>, response: &Value, resolved: Result<Resolution, Refusal>) -> Result<Resolution, Refusal> {
+    let Some(open) = open else { return resolved };
+    match resolved {
+        Ok(Resolution::Granted(mut granted)) => {
             let chosen = response.pointer("/content/decision").and_then(Value::as_str).and_then(Scope::parse);
             if chosen.is_some_and(|scope| scope != Scope::Once) {
                 // The waiting calls find the grant, and the target as this call leaves it.
-                granted.seat = Some(seat);
+                granted.open = Some(open);
             } else {
-                seat.allowed_once();
+                open.end_with(End::Once);
             }
-            Ok(Settled::Granted(granted))
+            Ok(Resolution::Granted(granted))
         }
         Err(refusal) => {
-            seat.refused(&refusal);
+            open.end_with(End::Refused(refusal.clone()));
             Err(refusal)
         }
         other => other,
