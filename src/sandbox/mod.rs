@@ -122,9 +122,7 @@ impl Sandbox {
             ..network.clone()
         };
         let request = EgressRequest {
-            // No caller's: nothing of it is stored, and a key that was replaced is seen at once.
             principal: String::new(),
-            profile: String::new(),
             url: url.clone(),
             method: Method::Get,
             headers: Vec::new(),

@@ -238,7 +238,6 @@ fn facts(page: &Page) -> Map<String, Value> {
         "status": page.status,
         "content_type": page.content_type,
         "size": page.body.len(),
-        "from_cache": page.from_cache.then_some(true),
         "redirects": page.hops.len().saturating_sub(1),
     }))
 }
@@ -263,7 +262,6 @@ mod tests {
             content_type: Some(content_type.to_owned()),
             body: body.to_vec(),
             truncated: false,
-            from_cache: false,
             hops: Vec::new(),
             secrets: crate::sandbox::web::SentSecrets::default(),
         }

@@ -188,11 +188,6 @@ impl Sent {
         self.response.status().as_u16()
     }
 
-    /// The headers as they came.
-    pub(super) fn headers(&self) -> &HeaderMap {
-        self.response.headers()
-    }
-
     /// Where a redirect leads; `None` for an answer that is none, or that names no place. White space around the address is passed over and a
     /// space in it is written `%20`, as browsers do (WHATWG URL standard, section 4.4).
     pub(super) fn location(&self) -> Result<Option<String>, Failure> {
@@ -237,7 +232,7 @@ impl Sent {
         if truncated && overflow == Overflow::Refuse {
             return Err(too_large(&final_url, limit, None));
         }
-        Ok(Page { final_url, status, headers, content_type, body, truncated, from_cache: false, hops, secrets: SentSecrets::default() })
+        Ok(Page { final_url, status, headers, content_type, body, truncated, hops, secrets: SentSecrets::default() })
     }
 }
 

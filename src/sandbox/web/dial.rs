@@ -167,7 +167,6 @@ mod tests {
             upload: Bytes::mib(1),
             sent: Some(Arc::default()),
             principal: String::new(),
-            profile: String::new(),
         };
         let page = egress.fetch(request, &CancellationToken::new()).await;
         page.map(|page| String::from_utf8(page.body).unwrap()).map_err(|denied| denied.refusal().code)

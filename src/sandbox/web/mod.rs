@@ -10,15 +10,14 @@ mod request;
 mod resolve;
 mod robots;
 mod secrets;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod verb;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -40,7 +39,6 @@ use crate::policy::secret::judge_secrets;
 use connect::Connector;
 use connections::Totals;
 use request::Outgoing;
-use stored::Known;
 
 /// What the connector is set up with; the defaults are what `toolgate serve` uses.
 #[derive(Debug, Clone)]
@@ -80,7 +78,7 @@ pub struct Egress {
     connector: Connector,
     connections: Semaphore,
     robots: robots::Cache,
-    stored: stored::Stored,
+    begun: verb::Begun,
     totals: Arc<Totals>,
     watch: Option<Watch>,
 }
@@ -152,7 +150,7 @@ impl Egress {
             connector,
             connections,
             robots: robots::Cache::default(),
-            stored: stored::Stored::default(),
+            begun: verb::Begun::default(),
             totals: Arc::default(),
             watch: None,
         }
@@ -219,7 +217,7 @@ impl Egress {
     }
 
     /// The requests of a caller since this server started.
-    pub(in crate::sandbox) fn requests_of(&self, principal: &str) -> Network {
+    pub fn requests_of(&self, principal: &str) -> Network {
         self.totals.of(principal)
     }
 
@@ -228,7 +226,6 @@ impl Egress {
             judge_header(name, value)?;
         }
         let rules = &request.rules;
-        let owner = request.owner();
         let mut outgoing = Outgoing::new(&request);
         let mut hops = Vec::new();
         let mut secrets = secrets::Sent::default();
@@ -238,40 +235,14 @@ impl Egress {
                 self.ask_robots(&request, &outgoing.url, &addresses).await?;
             }
             judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
-            // What is stored is given only where a request might be sent.
-            let asked = owner.as_deref().and_then(|owner| stored::Asked::of(owner, &outgoing));
-            let known =
-                asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, request.max_response.as_usize(), SystemTime::now()));
-            let conditions = match known {
-                Known::Fresh(page) => return Ok(again(&page, hops, &outgoing.url, &addresses)),
-                Known::Stale(conditions) => conditions,
-                Known::Nothing => Vec::new(),
-            };
             let headers = secrets.fill(rules, &outgoing.headers, &outgoing.url)?;
-            let exchange = async |headers: &[(String, String)], is_first: bool| {
-                let sending = self.connector.request(&outgoing, headers)?;
-                self.charge(&request, &outgoing.url, request::size(&sending), is_first)?;
-                Ok::<_, Denied>(self.connector.send(&outgoing.url, sending, &addresses, rules.proxy.as_ref()).await?)
-            };
-            let mut sent = exchange(&[headers.clone(), conditions.clone()].concat(), hops.is_empty()).await?;
-            if let (304, Some(asked), false) = (sent.status(), &asked, conditions.is_empty()) {
-                if let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now()) {
-                    return Ok(again(&page, hops, &outgoing.url, &addresses));
-                }
-                // The server stands by another answer than the stored one, and the caller has neither: it is asked without a condition.
-                sent = exchange(&headers, false).await?;
-            }
+            let sending = self.connector.request(&outgoing, &headers)?;
+            self.charge(&request, &outgoing.url, request::size(&sending), hops.is_empty())?;
+            let sent = self.connector.send(&outgoing.url, sending, &addresses, rules.proxy.as_ref()).await?;
             hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
-            if let (false, Some(owner)) = (outgoing.method.is_read(), &owner) {
-                self.stored.forget(owner, outgoing.url.as_str());
-            }
             let Some(location) = sent.location()? else {
-                let response = asked.as_ref().map(|_| sent.headers().clone());
                 let head = outgoing.method == Method::Head;
                 let mut page = sent.into_page(outgoing.url, hops, request.max_response, request.overflow, head).await?;
-                if let (Some(asked), Some(response)) = (asked, response) {
-                    self.stored.keep(&asked, &response, &page, SystemTime::now());
-                }
                 if !secrets.is_empty() {
                     page.body = secrets.mask(&page.body);
                     page.headers.values_mut().for_each(|value| *value = secrets.mask_text(value));
@@ -365,14 +336,6 @@ impl Egress {
 
 /// RFC 9309 section 2.5: at least 500 KiB are read.
 const ROBOTS_LIMIT: Bytes = Bytes::kib(512);
-
-/// A stored page as the answer of this request.
-fn again(page: &Page, mut hops: Vec<Hop>, url: &HttpUrl, addresses: &[IpAddr]) -> Page {
-    if let Some(address) = addresses.first() {
-        hops.push(Hop { url: url.clone(), address: SocketAddr::new(*address, url.port()), status: page.status });
-    }
-    Page { hops, from_cache: true, ..page.clone() }
-}
 
 /// Whether a redirect leads to one of `hosts`, where there are only these.
 fn judge_host(hosts: Option<&[String]>, from: &HttpUrl, to: &HttpUrl) -> Result<(), Refusal> {

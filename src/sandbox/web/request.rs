@@ -28,10 +28,8 @@ pub struct EgressRequest {
     pub body: Option<Vec<u8>>,
     /// What the first URL's name was already resolved to and judged on; it is not resolved again. Empty: resolve it.
     pub pinned: Vec<IpAddr>,
-    /// Whose request it is; answers are stored for no other caller, and for an empty name not at all.
+    /// Whose request it is; empty: the server's own.
     pub principal: String,
-    /// The caller's profile.
-    pub profile: String,
     /// What the manifest allows.
     pub rules: Arc<NetworkRules>,
     /// When the whole request, redirects and body included, must be over.
@@ -43,7 +41,7 @@ pub struct EgressRequest {
     /// The only hosts a redirect may lead to, where another would have to be asked for.
     pub hosts: Option<Arc<[String]>>,
     /// Takes the bytes of the first exchange, head and body, when it is sent: the call has reserved them. None: no call asks for this URL itself;
-    /// nothing is stored of it, and it is charged like a redirect.
+    /// it is charged like a redirect.
     pub sent: Option<Arc<AtomicU64>>,
     /// Bytes that the caller may send in any hour. Where a redirect leads is charged as it is sent.
     pub upload: Bytes,
@@ -73,8 +71,6 @@ pub struct Page {
     pub body: Vec<u8>,
     /// The body was longer.
     pub truncated: bool,
-    /// It was not sent again: the server has called it fresh, or stood by it.
-    pub from_cache: bool,
     /// Every exchange of the way, the last one included.
     pub hops: Vec<Hop>,
     /// The secrets that were sent. They are masked in the body; what is made of the body is masked again.
@@ -100,13 +96,6 @@ pub(super) struct Outgoing {
     pub(super) method: Method,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Option<Vec<u8>>,
-}
-
-impl EgressRequest {
-    /// Whose stored answers it may be given, where it may be given any.
-    pub(super) fn owner(&self) -> Option<String> {
-        (self.sent.is_some() && !self.principal.is_empty()).then(|| format!("{}\n{}", self.principal, self.profile))
-    }
 }
 
 impl Outgoing {

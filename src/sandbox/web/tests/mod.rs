@@ -104,7 +104,6 @@ pub(super) fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
     EgressRequest {
         pinned: Vec::new(),
         principal: "p".to_owned(),
-        profile: "standard".to_owned(),
         url,
         method: Method::Get,
         headers: Vec::new(),
@@ -160,7 +159,6 @@ async fn a_page_comes_with_its_facts_and_the_request_says_only_what_it_must() {
         content_type,
         body: b"text".to_vec(),
         truncated: false,
-        from_cache: false,
         hops,
         secrets: super::SentSecrets::default(),
     };
