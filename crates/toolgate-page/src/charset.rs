@@ -30,21 +30,21 @@ pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
                     WINDOWS_1252
                 }
             }
-            None => guessed(bytes),
+            None => guess_charset(bytes),
         }
     });
     encoding.decode(bytes).0.into_owned()
 }
 
 /// The characters beyond ASCII that bytes hold as UTF-8, and the places where they are no UTF-8.
-fn characters(bytes: &[u8]) -> (usize, usize) {
+pub fn characters(bytes: &[u8]) -> (usize, usize) {
     bytes.utf8_chunks().fold((0, 0), |(whole, broken), chunk| {
         (whole + chunk.valid().chars().filter(|c| !c.is_ascii()).count(), broken + usize::from(!chunk.invalid().is_empty()))
     })
 }
 
 /// The charset that the letters of a text speak for; UTF-8 is not among them.
-fn guessed(bytes: &[u8]) -> &'static Encoding {
+pub fn guess_charset(bytes: &[u8]) -> &'static Encoding {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes.get(..MOST_COUNTED).unwrap_or(bytes), bytes.len() <= MOST_COUNTED);
     detector.guess(None, Utf8Detection::Deny)

@@ -22,21 +22,17 @@ pub(super) struct Facts {
 /// What of a page is content, by node.
 #[derive(Debug)]
 pub(super) struct Choice {
-    keep: Vec<bool>,
+    keep: HashSet<Id>,
 }
 
 impl Choice {
     pub(super) fn keeps(&self, id: Id) -> bool {
-        self.keep.get(id).copied().unwrap_or(false)
+        self.keep.contains(&id)
     }
 
     /// Everything that can be read.
     pub(super) fn all(dom: &Dom) -> Self {
-        let mut keep = vec![false; dom.len()];
-        for text in texts(dom) {
-            set(&mut keep, text);
-        }
-        Self::complete(dom, keep, true)
+        Self::complete(dom, texts(dom).into_iter().collect(), true)
     }
 
     /// The main content, and what the page says of itself.
@@ -48,45 +44,31 @@ impl Choice {
             return (Self::all(dom), Facts::default());
         }
         let words: Vec<usize> = texts.iter().map(|id| words_of(dom, *id)).collect();
-        if let Some(part) = plain::part_of(dom, &texts, &words) {
-            let mut keep = vec![false; dom.len()];
-            for text in texts.iter().filter(|text| dom.ancestors(**text).any(|above| above == part)) {
-                set(&mut keep, *text);
-            }
-            return (Self::complete(dom, keep, part == 0), facts_of(&marked(dom, |_| None), url));
+        if plain::is_bare(dom) {
+            return (Self::all(dom), facts_of(&marked(dom, |_| None), url));
         }
-        let mut place = vec![None; dom.len()];
-        for (mark, id) in texts.iter().enumerate() {
-            if let Some(slot) = place.get_mut(*id) {
-                *slot = char_of(mark);
-            }
-        }
-        let html = marked(dom, |id| place.get(id).copied().flatten());
-        let (mut first, facts) = first_opinion(&html, url, texts.len(), Fallback::Off);
+        let marks: HashMap<Id, char> = texts.iter().enumerate().filter_map(|(mark, id)| Some((*id, char_of(mark)?))).collect();
+        let html = marked(dom, |id| marks.get(&id).copied());
+        let (mut first, facts) = first_opinion(&html, url, texts.len(), false);
         // Where the first took nearly all there is, the second cannot have found much more.
         let all: usize = words.iter().sum();
         let second = if size(&first, &words) * 100 >= all * 85 { first.clone() } else { second_opinion(&html, url, texts.len()) };
         // Where neither took much, perhaps both lost themselves in a corner.
         if size(&first, &words).max(size(&second, &words)) * 100 < all * 35 {
-            (first, _) = first_opinion(&html, url, texts.len(), Fallback::On);
+            (first, _) = first_opinion(&html, url, texts.len(), true);
         }
         let chosen = weigh(first, second, &words);
-        let mut keep = vec![false; dom.len()];
-        for (id, chosen) in texts.iter().zip(chosen) {
-            if chosen {
-                set(&mut keep, *id);
-            }
-        }
+        let keep = texts.into_iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(id, _)| id).collect();
         (Self::complete(dom, keep, false), facts)
     }
 
     /// Rounds a choice of texts to whole blocks, adds pictures and rules that stand among them, and the elements on the way to them.
-    fn complete(dom: &Dom, mut keep: Vec<bool>, everything: bool) -> Self {
+    fn complete(dom: &Dom, mut keep: HashSet<Id>, everything: bool) -> Self {
         let texts = texts(dom);
         let mut sums = vec![(0usize, 0usize); dom.len()];
         for id in &texts {
             let words = words_of(dom, *id);
-            let kept = keep.get(*id).copied().unwrap_or(false);
+            let kept = keep.contains(id);
             for above in std::iter::once(*id).chain(dom.ancestors(*id)) {
                 if let Some((all, chosen)) = sums.get_mut(above) {
                     *all += words;
@@ -104,7 +86,7 @@ impl Choice {
             let block = dom.ancestors(*id).find(|above| dom.element(*above).is_some_and(|element| !is_inline(element.name())));
             let whole = dom.ancestors(*id).find(named(WHOLE));
             if block.into_iter().chain(whole).any(mostly) {
-                set(&mut keep, *id);
+                keep.insert(*id);
             }
         }
         for (id, _) in dom.walk() {
@@ -119,46 +101,35 @@ impl Choice {
                 _ => false,
             };
             if wanted {
-                set(&mut keep, id);
+                keep.insert(id);
             }
         }
         // Half of a piece of code would be other code.
         let wholes = wholes(dom);
         let whole_of = |id: &Id| wholes.get(*id).copied().flatten();
-        let chosen: HashSet<Id> = texts.iter().filter(|id| keep.get(**id) == Some(&true)).filter_map(whole_of).collect();
-        for id in (0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| chosen.contains(&whole))) {
-            set(&mut keep, id);
-        }
-        let kept: Vec<Id> = (0..keep.len()).filter(|id| keep.get(*id).copied().unwrap_or(false)).collect();
-        for id in kept {
-            for above in dom.ancestors(id) {
-                match keep.get_mut(above) {
-                    Some(true) | None => break,
-                    Some(slot) => *slot = true,
-                }
-            }
-        }
+        let chosen: HashSet<Id> = texts.iter().filter(|id| keep.contains(id)).filter_map(whole_of).collect();
+        keep.extend((0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| chosen.contains(&whole))));
+        let kept: Vec<Id> = keep.iter().copied().collect();
+        keep_above(dom, &mut keep, kept);
         let words = |id: Id| sums.get(id).map_or(0, |(all, _)| *all);
         let among: HashSet<Id> = among_kept(dom, &keep, words).into_iter().collect();
-        for id in (0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| among.contains(&whole))) {
-            set(&mut keep, id);
-        }
+        keep.extend((0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| among.contains(&whole))));
         keep_below(dom, &mut keep, &texts, &among);
         let headings: HashSet<Id> = above_code(dom, &keep, words).into_iter().collect();
         keep_below(dom, &mut keep, &texts, &headings);
         // An empty cell holds the place of those after it.
         for (id, _) in dom.walk() {
             let is_cell = dom.element(id).is_some_and(|element| matches!(element.name(), "td" | "th"));
-            if is_cell && dom.ancestors(id).next().is_some_and(|row| keep.get(row).copied().unwrap_or(false)) {
-                set(&mut keep, id);
+            if is_cell && dom.ancestors(id).next().is_some_and(|row| keep.contains(&row)) {
+                keep.insert(id);
             }
         }
         // White space between two kept inline elements separates words, also where it stands in an element of its own.
         let blank = blank(dom);
         for (id, _) in dom.walk() {
             let is_blank = blank.get(id).copied().unwrap_or(false);
-            if is_blank && dom.ancestors(id).next().is_some_and(|parent| keep.get(parent).copied().unwrap_or(false)) {
-                set(&mut keep, id);
+            if is_blank && dom.ancestors(id).next().is_some_and(|parent| keep.contains(&parent)) {
+                keep.insert(id);
             }
         }
         Self { keep }
@@ -167,8 +138,8 @@ impl Choice {
 
 /// Blocks of code that were not chosen and stand among chosen text: extractors take a listing that is like another, that has few words, or
 /// that has a link beside it, for boilerplate. A figure around one, its caption with it, stands for it.
-fn among_kept(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> {
-    let is_kept = |id: Id| keep.get(id).copied().unwrap_or(false);
+fn among_kept(dom: &Dom, keep: &HashSet<Id>, words: impl Fn(Id) -> usize) -> Vec<Id> {
+    let is_kept = |id: Id| keep.contains(&id);
     // By what is chosen around them: the child in which a block stands, and the block.
     let mut around: HashMap<Id, HashMap<Id, Id>> = HashMap::new();
     for (id, _) in dom.walk().filter(|(id, _)| dom.element(*id).is_some_and(is_pre) && !is_kept(*id)) {
@@ -213,8 +184,8 @@ fn among_kept(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> 
 }
 
 /// Headings that were not chosen, above code that was: extractors take a section of code alone for an empty one.
-fn above_code(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> {
-    let is_kept = |id: Id| keep.get(id).copied().unwrap_or(false);
+fn above_code(dom: &Dom, keep: &HashSet<Id>, words: impl Fn(Id) -> usize) -> Vec<Id> {
+    let is_kept = |id: Id| keep.contains(&id);
     let mut before: Vec<Option<Id>> = vec![None; dom.len()];
     for (id, _) in dom.walk() {
         let mut last = None;
@@ -292,24 +263,21 @@ fn words_of(dom: &Dom, id: Id) -> usize {
     }
 }
 
-fn set(keep: &mut [bool], id: Id) {
-    if let Some(slot) = keep.get_mut(id) {
-        *slot = true;
+/// Keeps these elements, the texts below them, and the elements on the way to both.
+fn keep_below(dom: &Dom, keep: &mut HashSet<Id>, texts: &[Id], elements: &HashSet<Id>) {
+    if !elements.is_empty() {
+        let inside = texts.iter().filter(|id| dom.ancestors(**id).any(|above| elements.contains(&above)));
+        keep_above(dom, keep, elements.iter().chain(inside).copied());
     }
 }
 
-/// Keeps these elements, the texts below them, and the elements on the way to both.
-fn keep_below(dom: &Dom, keep: &mut [bool], texts: &[Id], elements: &HashSet<Id>) {
-    if elements.is_empty() {
-        return;
-    }
-    let inside = texts.iter().filter(|id| dom.ancestors(**id).any(|above| elements.contains(&above)));
-    for id in elements.iter().chain(inside) {
-        set(keep, *id);
-        for above in dom.ancestors(*id) {
-            match keep.get_mut(above) {
-                Some(true) | None => break,
-                Some(slot) => *slot = true,
+/// Keeps these nodes and the elements on the way to them.
+fn keep_above(dom: &Dom, keep: &mut HashSet<Id>, nodes: impl IntoIterator<Item = Id>) {
+    for id in nodes {
+        keep.insert(id);
+        for above in dom.ancestors(id) {
+            if !keep.insert(above) {
+                break;
             }
         }
     }
@@ -334,29 +302,23 @@ fn size(choice: &[bool], words: &[usize]) -> usize {
     choice.iter().zip(words).filter(|(chosen, _)| **chosen).map(|(_, words)| *words).sum()
 }
 
-/// Whether the first extractor asks a third one (Readability) where that may know better. That costs as much again, and is worth it where
+/// `falls_back`: the first extractor asks a third one (Readability) where that may know better. That costs as much again, and is worth it where
 /// little was found: on the 198 pages asking always gives .901.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fallback {
-    On,
-    Off,
-}
-
-fn first_opinion(html: &str, url: Option<&url::Url>, count: usize, fallback: Fallback) -> (Vec<bool>, Facts) {
-    let mut options = trafilatura::Options::default().with_fallback(fallback == Fallback::On).with_links(true);
+fn first_opinion(html: &str, url: Option<&url::Url>, count: usize, falls_back: bool) -> (Vec<bool>, Facts) {
+    let mut options = trafilatura::Options::default().with_fallback(falls_back).with_links(true);
     options.original_url = url.cloned();
     let Ok(found) = trafilatura::extract(html, &options) else { return (vec![false; count], Facts::default()) };
-    (marks_in(&found.content_html, count), told(&found.metadata))
+    (marks_in(&found.content_html, count), facts_in(&found.metadata))
 }
 
 /// What a page says of itself, without a choice of its content.
 fn facts_of(html: &str, url: Option<&url::Url>) -> Facts {
     let mut options = trafilatura::Options::default();
     options.original_url = url.cloned();
-    told(&trafilatura::metadata::extract_metadata(&trafilatura::dom::Document::parse(html), &options))
+    facts_in(&trafilatura::metadata::extract_metadata(&trafilatura::dom::Document::parse(html), &options))
 }
 
-fn told(metadata: &trafilatura::Metadata) -> Facts {
+fn facts_in(metadata: &trafilatura::Metadata) -> Facts {
     let line = |text: &str| {
         let text: String = text.chars().filter(|c| !is_mark(*c)).collect();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

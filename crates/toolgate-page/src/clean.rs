@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use html5ever::{Attribute, LocalName, Namespace, QualName};
-
 use super::code::holders;
 use super::dom::{Dom, Element, Id, Kind};
 use super::embed;
@@ -37,7 +35,7 @@ pub(super) fn clean(dom: &mut Dom) -> String {
     }
     to_pre(dom, &kept);
     uncover_headings(dom);
-    settle_noscript(dom, &mut unseen);
+    place_noscript(dom, &mut unseen);
     hidden::words(dom, &parents, &unseen)
 }
 
@@ -98,44 +96,23 @@ fn is_whole_page(name: &str) -> bool {
     matches!(name, "html" | "body" | "main")
 }
 
-/// Makes formulas of the scripts that would draw them, keeps data about the page and takes out all others.
+/// Keeps data about the page and takes out all scripts.
 fn read_scripts(dom: &mut Dom) {
     let is_script = |id: &Id| dom.element(*id).is_some_and(|element| element.name() == "script");
     let scripts: Vec<Id> = dom.walk().map(|(id, _)| id).filter(is_script).collect();
-    let mut removed = Vec::new();
-    for id in scripts {
-        let child = dom.children(id).first().copied().unwrap_or(id);
-        let (Some(Kind::Text(text)), Some(element)) = (dom.node(child).map(|node| &node.kind), dom.element(id)) else {
-            removed.push(id);
-            continue;
-        };
-        let kind = element.attribute("type").unwrap_or_default().to_ascii_lowercase();
-        let is_formula = kind.split(';').next().is_some_and(|kind| kind.trim() == "math/tex");
-        let read = if is_formula {
-            // Generators of XHTML hide its signs from parsers behind a comment of TeX.
-            text.trim().trim_start_matches("% <![CDATA[").trim_end_matches("%]]>").trim().to_owned()
-        } else if kind == "application/ld+json" {
+    let is_data = |id: &Id| {
+        let kind = dom.element(*id).and_then(|element| element.attribute("type"));
+        kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/ld+json"))
+    };
+    let (data, removed): (Vec<Id>, Vec<Id>) = scripts.into_iter().partition(is_data);
+    for id in data {
+        let child = dom.children(id).first().copied();
+        if let Some(Kind::Text(text)) = child.and_then(|child| dom.nodes.get_mut(child)).map(|node| &mut node.kind) {
             // In JSON an escaped `<` is the same character, and no parser can see a tag in it.
-            text.replace('<', "\\u003c")
-        } else {
-            removed.push(id);
-            continue;
-        };
-        if is_formula {
-            dom.rename(id, "math");
-            if let Some(element) = dom.element_mut(id) {
-                element.attributes = vec![attribute("class", "tex"), attribute("alttext", &read)];
-            }
-        }
-        if let Some(node) = dom.nodes.get_mut(child) {
-            node.kind = Kind::Text(read);
+            *text = text.replace('<', "\\u003c");
         }
     }
     dom.detach_all(&removed);
-}
-
-fn attribute(name: &str, value: &str) -> Attribute {
-    Attribute { name: QualName::new(None, Namespace::default(), LocalName::from(name)), value: value.into() }
 }
 
 /// The nodes that are to be taken out for these elements.
@@ -175,13 +152,6 @@ fn is_drawing(dom: &Dom, id: Id, element: &Element, formulas: &[bool]) -> bool {
     let holds_formula = |id: Id| formulas.get(id).copied().unwrap_or(false);
     let class = element.attribute("class").unwrap_or_default();
     let parent = dom.ancestors(id).next();
-    if class.starts_with("MathJax") {
-        // A script that was a formula follows its drawing.
-        let siblings = parent.map_or(&[][..], |parent| dom.children(parent));
-        let mut after = siblings.iter().rev().take_while(|sibling| **sibling != id).take(MOST_BETWEEN);
-        let follows = after.any(|sibling| dom.element(*sibling).is_some_and(|next| next.attribute("class") == Some("tex")));
-        return follows;
-    }
     let is_unspoken = element.attribute("aria-hidden") == Some("true") || class == "katex-html";
     let is_drawn = |above: &Element| {
         above.name() == "mjx-container"
@@ -198,7 +168,7 @@ fn is_permalink(dom: &Dom, id: Id, element: &Element) -> bool {
 }
 
 /// `noscript` is usually a beacon or a second copy; where it holds most of the page's text (forums that draw themselves), it is the page.
-fn settle_noscript(dom: &mut Dom, unseen: &mut [bool]) {
+fn place_noscript(dom: &mut Dom, unseen: &mut [bool]) {
     let found: Vec<Id> =
         dom.walk().map(|(id, _)| id).filter(|id| dom.element(*id).is_some_and(|element| element.name() == "noscript")).collect();
     if found.is_empty() {
@@ -281,9 +251,6 @@ const SILENT: &[&str] = &[
     "style", "template", "noembed", "noframes", "svg", "object", "embed", "canvas", "map", "link", "datalist", "select", "textarea",
     "frameset", "applet",
 ];
-
-/// Elements behind the drawing of a formula among which its TeX is looked for.
-const MOST_BETWEEN: usize = 64;
 
 /// Words below which a hidden part is hidden, however small the page is.
 const REVEALED: usize = 150;

@@ -16,7 +16,9 @@ pub(super) fn words(dom: &Dom, parents: &[Option<Id>], unseen: &[bool]) -> Strin
         let aside: Vec<&str> = match &node.kind {
             Kind::Comment(text) => vec![text],
             Kind::Element(element) => {
-                let spoken = element.attributes().filter(|(name, value)| SPOKEN.contains(name) && value.contains(char::is_whitespace));
+                let spoken = element
+                    .attributes()
+                    .filter(|(name, value)| SPOKEN.split(' ').any(|spoken| spoken == *name) && value.contains(char::is_whitespace));
                 spoken.map(|(_, value)| value).collect()
             }
             Kind::Document => continue,
@@ -51,20 +53,8 @@ pub(super) fn words(dom: &Dom, parents: &[Option<Id>], unseen: &[bool]) -> Strin
 pub(super) const MOST: usize = 64 * 1024;
 
 /// Attributes whose text reaches a reader of the source but not of the page.
-const SPOKEN: &[&str] = &[
-    "alt",
-    "title",
-    "aria-label",
-    "content",
-    "summary",
-    "placeholder",
-    "value",
-    "label",
-    "data-prompt",
-    "data-instruction",
-    "data-instructions",
-    "aria-description",
-];
+const SPOKEN: &str = "alt title aria-label content summary placeholder value label data-prompt data-instruction data-instructions \
+    aria-description";
 
 #[cfg(test)]
 mod tests {

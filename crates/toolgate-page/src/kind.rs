@@ -22,11 +22,8 @@ pub enum Kind {
 /// Tells what `body` is. A sender that calls its bytes a picture or text does not make them one.
 pub fn kind_of(content_type: Option<&str>, body: &[u8]) -> Kind {
     let named = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if let Some((_, mime_type)) = SIGNATURES.iter().find(|(signature, _)| body.starts_with(signature)) {
+    if let Some(mime_type) = picture(body) {
         return Kind::Picture(mime_type);
-    }
-    if body.starts_with(b"RIFF") && body.get(8..12) == Some(b"WEBP") {
-        return Kind::Picture("image/webp");
     }
     // ISO 32000-2 section 7.5.2 has the header first; readers accept it among the first KiB, some producers rely on it.
     let header = body.get(..1024).unwrap_or(body).windows(5).position(|five| five == b"%PDF-");
@@ -61,6 +58,13 @@ pub fn kind_of(content_type: Option<&str>, body: &[u8]) -> Kind {
         "" | "text/plain" if head.starts_with("<!doctype html") || head.starts_with("<html") => Kind::Html,
         _ => Kind::Text,
     }
+}
+
+/// The media type of a picture that models can see, by its first bytes.
+pub fn picture(body: &[u8]) -> Option<&'static str> {
+    let is_webp = body.starts_with(b"RIFF") && body.get(8..12) == Some(b"WEBP");
+    let known = SIGNATURES.iter().find(|(signature, _)| body.starts_with(signature));
+    known.map(|(_, mime_type)| *mime_type).or(is_webp.then_some("image/webp"))
 }
 
 /// What is no text by its name, or by a NUL among its first bytes.

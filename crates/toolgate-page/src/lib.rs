@@ -36,10 +36,10 @@ mod write;
 
 use url::Url;
 
-pub use charset::decode;
+pub use charset::{characters, decode, guess_charset};
 pub use feed::read_feed;
 pub use json::pretty_json;
-pub use kind::{Kind, kind_of};
+pub use kind::{Kind, kind_of, picture};
 pub use paging::{Slice, slice};
 pub use pdf::{join_page, read_pdf};
 

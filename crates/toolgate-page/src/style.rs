@@ -19,7 +19,8 @@ pub(super) fn declarations(block: &str) -> impl Iterator<Item = Declaration> {
         let name = name.trim().to_ascii_lowercase();
         let name = name.trim_start_matches("-webkit-");
         // Of what moves an element only matters that it does.
-        let name = PROPERTIES.iter().chain(MOVING).find(|known| **known == name || MOVING.contains(known) && name.starts_with(**known))?;
+        let moving = MOVING.iter().copied().find(|known| name.starts_with(known));
+        let name = moving.or_else(|| PROPERTIES.split(' ').find(|known| *known == name))?;
         let value: String = value.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect();
         let (value, important) = value.strip_suffix("!important").map_or((&*value, false), |value| (value, true));
         Some(Declaration { name, value: value.into(), important })
@@ -75,31 +76,8 @@ impl Style {
     }
 }
 
-const PROPERTIES: &[&str] = &[
-    "display",
-    "visibility",
-    "opacity",
-    "font",
-    "font-size",
-    "overflow",
-    "clip",
-    "clip-path",
-    "color",
-    "background",
-    "background-color",
-    "white-space",
-    "left",
-    "top",
-    "right",
-    "bottom",
-    "text-indent",
-    "margin-left",
-    "margin-top",
-    "height",
-    "width",
-    "max-height",
-    "max-width",
-];
+const PROPERTIES: &str = "display visibility opacity font font-size overflow clip clip-path color background background-color \
+    white-space left top right bottom text-indent margin-left margin-top height width max-height max-width";
 
 /// Those that move an element or its text.
 const AWAY: &[&str] = &["left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top"];
