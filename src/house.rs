@@ -139,7 +139,7 @@ impl House {
     pub fn discover<'p>(self: &Arc<Self>, mut profiles: impl Iterator<Item = &'p str>) {
         if profiles.any(|profile| self.has_tool(profile, "run_python")) {
             let house = Arc::clone(self);
-            self.spawn(async move { house.sandbox.discover_python().await });
+            self.spawn(async move { house.sandbox.python.discover().await });
         }
     }
 
@@ -168,7 +168,7 @@ impl House {
             // One after the other: what is got ready for one profile often serves another.
             let mut prepared = house.prepared.lock().await;
             if prepared.insert(profile.clone()) {
-                house.sandbox.prepare_python(house.gate.manifest(), &profile).await;
+                house.sandbox.python.prepare(house.gate.manifest(), &profile).await;
             }
         });
     }

@@ -35,7 +35,7 @@ fn tool(tools: &[&'static dyn Tool], asked: &str) -> Option<String> {
     // `server.tool`, `server/tool`, `mcp__server__tool`.
     let asked = asked.rsplit(['.', '/', ':']).next().unwrap_or(asked);
     let asked = asked.rsplit("__").next().unwrap_or(asked);
-    let is_known = |tool: &&&'static dyn Tool| tool.known_as().iter().any(|name| is_alike(name, asked));
+    let is_known = |tool: &&&'static dyn Tool| tool.card().known_as.split(' ').any(|name| is_alike(name, asked));
     let names = || tools.iter().map(|tool| tool.spec().name);
     names()
         .find(|name| is_alike(name, asked))

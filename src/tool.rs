@@ -20,6 +20,9 @@ pub struct Card {
     pub title: &'static str,
     /// What the model needs to use it well.
     pub description: &'static str,
+    /// Names under which callers know such a tool elsewhere, in lower case with `_`, apart by spaces. No client is shown them: a call of one of them is
+    /// answered with this tool's name.
+    pub known_as: &'static str,
     /// It changes nothing.
     pub read_only: bool,
     /// It can destroy or replace what exists.
@@ -40,6 +43,7 @@ impl Card {
         Self {
             title: "",
             description: "",
+            known_as: "",
             read_only: true,
             destructive: false,
             idempotent: true,
@@ -102,11 +106,6 @@ pub trait Tool: Debug + Send + Sync {
 
     /// What a client is told of it.
     fn card(&self) -> Card;
-
-    /// Names under which callers know such a tool elsewhere, in lower case with `_`: a call of one of them is told this tool's name.
-    fn known_as(&self) -> &'static [&'static str] {
-        &[]
-    }
 
     /// Arguments to action: strict, pure. Unknown names and listed values were judged before.
     /// # Errors  `argument_invalid`, `argument_not_allowed`, `path_malformed`.

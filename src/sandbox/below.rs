@@ -2,16 +2,8 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
-
-/// Device and inode.
-pub(super) type Object = (u64, u64);
-
-/// Which object has these facts.
-pub(super) const fn object(facts: &Stat) -> Object {
-    (facts.st_dev, facts.st_ino)
-}
 
 /// Opens what lies at a path below a folder; a link is no way to it, and as the last name it is opened itself (with `PATH`) or refused. `path`: relative,
 /// `/` between segments. `flags`: beside `NOFOLLOW` and `CLOEXEC`.
@@ -43,17 +35,19 @@ fn segment(name: &str) -> Result<&str, Errno> {
     if matches!(name, "" | "." | "..") { Err(Errno::INVAL) } else { Ok(name) }
 }
 
-/// The facts of what lies at a path below a folder; the last name may be a link, which is told of itself.
-///
-/// # Errors
-/// As [`open`].
-pub(super) fn look(folder: impl AsFd, path: &str) -> Result<Stat, Errno> {
-    fstat(open(folder, path, OFlags::PATH)?)
-}
-
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{Stat, fstat};
+
     use super::*;
+
+    fn object(facts: &Stat) -> (u64, u64) {
+        (facts.st_dev, facts.st_ino)
+    }
+
+    fn look(folder: impl AsFd, path: &str) -> Result<Stat, Errno> {
+        fstat(open(folder, path, OFlags::PATH)?)
+    }
 
     #[test]
     fn what_lies_behind_a_link_is_not_below_a_folder_however_long_the_path_is() {

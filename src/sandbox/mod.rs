@@ -7,7 +7,6 @@ mod pool;
 mod printed;
 pub mod processes;
 pub mod programs;
-mod repeated;
 mod review;
 mod stage;
 mod view;
@@ -15,25 +14,21 @@ pub mod web;
 
 pub use stage::{Progress, Stage};
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::Network;
-use crate::gate::Opened;
-use crate::gate::{Permit, Preview};
+use crate::gate::{Opened, Preview};
 use crate::manifest::{Manifest, Symlinks};
-use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, RunPython, Target};
+use crate::model::{Access, Action, Bytes, Code, Failure, Host, HttpUrl, Target};
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use files::Roots;
-use pages::{Job, Readers};
-use programs::{Outcome, Room};
-use toolgate_page::Article;
-use web::{Denied, Egress, EgressRequest, Overflow, Page};
+use pages::Readers;
+use programs::Runner;
+use web::{Denied, Egress, EgressRequest, Overflow};
 
 /// Contents of this many bytes together are read faster than a thread for them begins.
 const SMALL: u64 = 256 * 1024;
@@ -47,10 +42,13 @@ const DOCUMENT_TIME: Duration = Duration::from_secs(10);
 pub struct Sandbox {
     /// The files, whose verbs each spend a permit.
     pub roots: Arc<Roots>,
-    egress: Arc<Egress>,
-    python: Room,
+    /// The web.
+    pub egress: Arc<Egress>,
+    /// Programs of models.
+    pub python: Runner,
     reviewers: programs::Commands,
-    readers: Readers,
+    /// Readers of pages and PDF files.
+    pub readers: Readers,
 }
 
 impl Sandbox {
@@ -60,7 +58,7 @@ impl Sandbox {
         let egress = Arc::new(egress);
         let readers = Readers::new(Arc::clone(&jail.client));
         let reviewers = programs::Commands::new(&jail);
-        Self { reviewers, python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
+        Self { reviewers, python: Runner::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.
@@ -93,12 +91,6 @@ impl Sandbox {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }
         })
-    }
-
-    /// Fetches what the permit names.
-    /// # Errors  What the web said no with, or a hop that may not be gone to.
-    pub async fn fetch(&self, permit: Permit<Fetch>, cancel: &CancellationToken) -> Result<Page, Failure> {
-        self.egress.spend(permit, cancel).await
     }
 
     /// Reads a document for the server itself: the address stands in the manifest, no call names it. Small, over https, without redirects, from
@@ -149,48 +141,11 @@ impl Sandbox {
         self.python.lacking_wall(&manifest.python).await
     }
 
-    /// Runs the program the permit names. When the answer is there, every process of it is dead.
-    /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
-    pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
-        self.python.run(permit, stage).await
-    }
-
-    /// Interpreters by profile and what they do: `running`, `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
-    pub fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
-        self.python.pool()
-    }
-
-    /// The web requests of a caller since this server started.
-    pub fn requests_of(&self, principal: &str) -> Network {
-        self.egress.requests_of(principal)
-    }
-
-    /// Reads what came from outside, in a process that does nothing else and has seen nothing else.
-    /// # Errors  `timeout`, `unreadable`, `sandbox_unavailable`.
-    pub async fn read(&self, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
-        self.readers.read(job, bytes, patience).await
-    }
-
     /// Gets ready for a first request to the web, in the background.
     pub fn prepare_fetch(&self) {
         let egress = Arc::clone(&self.egress);
         // The certificates of the machine are read from its disk.
         tokio::task::spawn_blocking(move || egress.prepare());
-    }
-
-    /// Gets ready to read what is about to come from outside.
-    pub async fn prepare_readers(&self) {
-        self.readers.prepare().await;
-    }
-
-    /// Finds out what a program needs before the first one comes: the interpreter, and the walls that hold on this machine.
-    pub async fn discover_python(&self) {
-        self.python.discover().await;
-    }
-
-    /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.
-    pub async fn prepare_python(&self, manifest: Arc<crate::manifest::Manifest>, profile: &str) {
-        self.python.prepare(manifest, profile).await;
     }
 
     /// Ends everything that is kept running between calls: nothing outlives the server.

@@ -13,8 +13,8 @@ use crate::manifest::Filters;
 const EVERY: Duration = Duration::from_millis(500);
 /// Characters of output a note shows.
 const SHOWN: usize = 400;
-/// Bytes of each stream that are held, so that what is shown is cleaned together with what came before it.
-const HELD: usize = 16 * 1024;
+/// Bytes of a stream that are held: what is shown is cleaned together with all that came before it.
+const HELD: usize = 128 * 1024;
 
 /// Passes what the program prints to the client while it runs, at most twice a second.
 pub(super) fn listener(stage: &Stage, settings: &Filters) -> Option<mpsc::Sender<Chunk>> {
@@ -26,17 +26,13 @@ pub(super) fn listener(stage: &Stage, settings: &Filters) -> Option<mpsc::Sender
     tokio::spawn(async move {
         let begun = tokio::time::Instant::now();
         let mut beat = tokio::time::interval(EVERY);
-        let (mut output, mut error, mut last, mut shown) = (Tail::default(), Tail::default(), Stream::Output, None);
+        let (mut output, mut error, mut last, mut shown) = (Printed::default(), Printed::default(), Stream::Output, None);
         loop {
             tokio::select! {
                 chunk = chunks.recv() => match chunk {
                     Some(chunk) => {
                         last = chunk.stream;
-                        let tail = if last == Stream::Output { &mut output } else { &mut error };
-                        if chunk.after_gap {
-                            tail.skip();
-                        }
-                        tail.take(&chunk.bytes);
+                        if last == Stream::Output { &mut output } else { &mut error }.take(&chunk);
                         shown = None;
                     }
                     None => return,
@@ -44,8 +40,8 @@ pub(super) fn listener(stage: &Stage, settings: &Filters) -> Option<mpsc::Sender
                 _ = beat.tick() => {
                     let elapsed = begun.elapsed();
                     if elapsed >= EVERY {
-                        let tail = if last == Stream::Output { &output } else { &error };
-                        let text = shown.get_or_insert_with(|| tail.shown(&settings));
+                        let printed = if last == Stream::Output { &output } else { &error };
+                        let text = shown.get_or_insert_with(|| printed.shown(&settings));
                         progress.note(elapsed.as_secs_f64(), None, text.clone());
                     }
                 }
@@ -55,81 +51,48 @@ pub(super) fn listener(stage: &Stage, settings: &Filters) -> Option<mpsc::Sender
     Some(sender)
 }
 
-/// The last whole lines of a stream, and the line that is not whole yet.
+/// What came of a stream, up to the first part that is not held.
 #[derive(Debug, Default)]
-struct Tail {
+struct Printed {
     bytes: Vec<u8>,
-    /// The line that comes has lost a part: nothing of it is shown.
-    skips: bool,
-    /// What is held does not follow from the beginning of the output.
-    is_late: bool,
+    is_cut: bool,
 }
 
-impl Tail {
-    /// What comes next does not follow from what came: the line it is in has lost a part, and is not shown.
-    fn skip(&mut self) {
-        self.bytes.clear();
-        (self.skips, self.is_late) = (true, true);
-    }
-
-    fn take(&mut self, mut bytes: &[u8]) {
-        if self.skips {
-            let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return };
-            bytes = bytes.get(end + 1..).unwrap_or_default();
-            self.skips = false;
-        }
-        self.bytes.extend_from_slice(bytes);
-        let Some(over) = self.bytes.len().checked_sub(HELD).filter(|over| *over > 0) else { return };
-        // A line that lost its beginning could hold what is known by its beginning.
-        if let Some(end) = self.bytes.iter().skip(over).position(|byte| *byte == b'\n') {
-            self.bytes.drain(..=over + end);
-            self.is_late = true;
-        } else {
-            self.skip();
+impl Printed {
+    fn take(&mut self, chunk: &Chunk) {
+        self.is_cut |= chunk.after_gap || self.bytes.len() + chunk.bytes.len() > HELD;
+        if !self.is_cut {
+            self.bytes.extend_from_slice(&chunk.bytes);
         }
     }
 
-    /// The end of its whole lines: a secret of which one half has come cannot be known for one.
+    /// The end of its whole lines: a secret of which one half has come cannot be known for one. Without its beginning no text is shown, for a secret
+    /// may have begun there.
     fn shown(&self, settings: &Filters) -> String {
+        if self.is_cut {
+            return "[the program has printed more than is shown while it runs]".to_owned();
+        }
         let end = self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let whole = self.bytes.get(..end).unwrap_or_default();
-        let from = if self.is_late { end_of_body(whole) } else { 0 };
-        let text = glimpse(&String::from_utf8_lossy(whole.get(from..).unwrap_or_default()), settings);
+        let text = glimpse(&String::from_utf8_lossy(self.bytes.get(..end).unwrap_or_default()), settings);
         let from = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
         text.get(from..).unwrap_or_default().to_owned()
     }
 }
 
-/// Where the lines end that may be the rest of a private key, whose beginning was not seen.
-fn end_of_body(bytes: &[u8]) -> usize {
-    let (mut end, mut is_key) = (0, false);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let text = line.trim_ascii();
-        if text.starts_with(b"-----END") {
-            return end + line.len();
-        }
-        if !text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte)) {
-            break;
-        }
-        is_key |= text.len() >= BODY;
-        end += line.len();
-    }
-    if is_key { end } else { 0 }
-}
-
-/// Characters that a line of a private key has, but for its last (RFC 7468 has 64).
-const BODY: usize = 40;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn chunk(text: &str, after_gap: bool) -> Chunk {
+        Chunk { stream: Stream::Output, bytes: text.as_bytes().to_vec(), after_gap }
+    }
+
     fn shown(parts: &[&str]) -> String {
-        let mut tail = Tail::default();
+        let mut printed = Printed::default();
         for part in parts {
-            tail.take(part.as_bytes());
+            printed.take(&chunk(part, false));
         }
-        tail.shown(&Filters::default())
+        printed.shown(&Filters::default())
     }
 
     #[test]
@@ -143,30 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_which_a_part_was_missed_is_not_shown_and_the_next_one_is() {
-        let mut tail = Tail::default();
-        tail.take(b"one\nkey AKIAQ7ZT3N5WXK2");
-        tail.skip();
-        tail.take(b"MR\n");
-        assert_eq!(tail.shown(&Filters::default()), "");
-        tail.take(b"next\n");
-        assert_eq!(tail.shown(&Filters::default()), "next\n");
-        // The rest of a key whose first line was missed.
-        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7x9zQ\n".repeat(3);
-        tail.skip();
-        tail.take(format!("x9zQ\n{body}").as_bytes());
-        assert_eq!(tail.shown(&Filters::default()), "");
-        tail.take(b"AAAA\n-----END PRIVATE KEY-----\nready\n");
-        assert_eq!(tail.shown(&Filters::default()), "ready\n");
-    }
-
-    #[test]
-    fn a_line_that_lost_its_beginning_is_not_shown_and_the_next_one_is() {
-        let (long, secret) = ("x".repeat(HELD), "AKIAQ7ZT3N5WXK2VPLMR");
-        assert_eq!(shown(&[&long, "AKIAQ7ZT3N5", "WXK2VPLMR\nnext\n"]), "next\n");
-        assert_eq!(shown(&["a\n", &long, secret]), "");
-        let many = "line\n".repeat(HELD);
-        let end = shown(&[&many]);
+    fn output_that_lost_a_part_is_not_shown() {
+        let mut printed = Printed::default();
+        printed.take(&chunk("one\nkey AKIAQ7ZT3N5WXK2", false));
+        printed.take(&chunk("MR\nnext\n", true));
+        assert!(printed.shown(&Filters::default()).starts_with("[the program has printed more"));
+        assert!(shown(&["a\n", &"line\n".repeat(HELD / 5 + 1)]).starts_with("[the program has printed more"));
+        let end = shown(&[&"line\n".repeat(HELD / 6)]);
         assert!(end.len() <= SHOWN + 1 && end.ends_with("line\nline\n"), "{end}");
     }
 }

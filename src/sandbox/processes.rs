@@ -25,12 +25,6 @@ pub fn below(parent: u32) -> BTreeSet<u32> {
     found
 }
 
-/// Whether a process still runs; one that is dead and not yet asked for does not.
-pub fn lives(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}
-
 /// Kills a child of ours with everything below it. Each is stopped before its own children are looked at, so that none starts another in
 /// between; what left its parent before is not found.
 pub fn kill_tree(child: u32) {
@@ -60,6 +54,12 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    /// Whether a process still runs; one that is dead and not yet asked for does not.
+    fn lives(process: u32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    }
 
     #[test]
     fn a_tree_is_killed_with_every_process_in_it() {

@@ -34,7 +34,7 @@ pub(super) fn read(house: &House, peer: &Peer, uri: &str) -> Option<ResourceCont
     let (text, kind) = match uri {
         POLICY_URI => (house.policy_in_words(peer.profile.as_deref()), "text/markdown"),
         NETWORK_URI if fetches(house, peer) => {
-            (serde_json::to_string_pretty(&house.sandbox().requests_of(&peer.principal)).unwrap_or_default(), "application/json")
+            (serde_json::to_string_pretty(&house.sandbox().egress.requests_of(&peer.principal)).unwrap_or_default(), "application/json")
         }
         _ => return None,
     };

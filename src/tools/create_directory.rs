@@ -32,12 +32,9 @@ impl Tool for CreateDirectory {
             description: "Creates a folder and those missing above it.",
             destructive: false,
             idempotent: true,
+            known_as: "mkdir make_directory create_dir make_dir create_folder",
             ..Card::changes(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["mkdir", "make_directory", "create_dir", "make_dir", "create_folder"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

@@ -33,12 +33,9 @@ impl Tool for DeleteFile {
             title: "Delete",
             description: "Deletes a file or an empty folder, or with `recursive` all below it. There is no way back.",
             idempotent: true,
+            known_as: "rm remove remove_file unlink delete delete_directory rmdir",
             ..Card::changes(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["rm", "remove", "remove_file", "unlink", "delete", "delete_directory", "rmdir"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

@@ -56,24 +56,10 @@ impl Tool for EditFile {
                 "diff": {"type": "string"},
                 "sha256": {"type": "string"},
             }))),
+            known_as: "edit str_replace str_replace_editor str_replace_based_edit_tool apply_patch patch replace \
+                       replace_in_file search_replace sed multi_edit",
             ..Card::changes(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &[
-            "edit",
-            "str_replace",
-            "str_replace_editor",
-            "str_replace_based_edit_tool",
-            "apply_patch",
-            "patch",
-            "replace",
-            "replace_in_file",
-            "search_replace",
-            "sed",
-            "multi_edit",
-        ]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

@@ -34,12 +34,9 @@ impl Tool for FileInfo {
             title: "File facts",
             description: "Type, size and times of a file or folder; SHA-256 and line count of a file.",
             output_schema: Some(schema::output(json!({}))),
+            known_as: "stat get_file_info file_stat get_metadata",
             ..Card::reads(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["stat", "get_file_info", "file_stat", "get_metadata"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

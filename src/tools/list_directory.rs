@@ -46,12 +46,9 @@ impl Tool for ListDirectory {
             title: "List a folder",
             description: "Lists a folder, sorted, with sizes. Left out and counted: what you may not see, and what .gitignore names.",
             output_schema: Some(schema::output(json!({}))),
+            known_as: "ls dir tree list_dir list_files directory_tree list_folder list_allowed_directories",
             ..Card::reads(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["ls", "dir", "tree", "list_dir", "list_files", "directory_tree", "list_folder", "list_allowed_directories"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

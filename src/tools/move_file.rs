@@ -32,12 +32,9 @@ impl Tool for MoveFile {
         Card {
             title: "Move or rename",
             description: "Moves or renames a file or folder. Folders missing above the new path are made.",
+            known_as: "mv rename rename_file move",
             ..Card::changes(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["mv", "rename", "rename_file", "move"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

@@ -46,7 +46,7 @@ pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms:
         };
         let base = Some(page.final_url.as_str().to_owned());
         let job = Job { source, mode: Mode::Article, format, content_type: page.content_type.clone(), base };
-        sandbox.read(&job, &page.body, left * 3 / 4).await
+        sandbox.readers.read(&job, &page.body, left * 3 / 4).await
     };
     let article = match (action.format, kind) {
         (Format::Markdown | Format::Text, Kind::Html) => Some(read(Source::Html).await?),

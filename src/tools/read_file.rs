@@ -50,12 +50,9 @@ impl Tool for ReadFile {
             title: "Read a file",
             description: "Reads a text file, or some of its lines. A cut answer says how to go on. PDF files and notebooks come as text, \
                           pictures as images, other binary files only in base64.",
+            known_as: "cat head tail view view_file open open_file read read_text_file get_file_contents file_read",
             ..Card::reads(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["cat", "head", "tail", "view", "view_file", "open", "open_file", "read", "read_text_file", "get_file_contents", "file_read"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
@@ -80,7 +77,7 @@ impl Tool for ReadFile {
             let job = Job { source: Source::Pdf, mode: Mode::Page, format: Format::Text, content_type: None, base: None };
             // What was read by then is still answered within the time of the call.
             let left = terms.timeout.saturating_sub(began.elapsed());
-            let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
+            let article = sandbox.readers.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
             let reading = heavy(article.text.len() as u64 > LARGE, || reading.with_text(article.text, &action, &terms))?;
             let mut output = answer(reading, &action);
             if article.truncated {

@@ -49,31 +49,10 @@ impl Tool for RunPython {
                 "stdout": {"type": "string"},
                 "stderr": {"type": "string"},
             }))),
+            known_as: "python python3 bash sh shell exec execute execute_code execute_python run_code run_command \
+                       run_shell_command run terminal code_interpreter python_repl ipython repl",
             ..Card::changes(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &[
-            "python",
-            "python3",
-            "bash",
-            "sh",
-            "shell",
-            "exec",
-            "execute",
-            "execute_code",
-            "execute_python",
-            "run_code",
-            "run_command",
-            "run_shell_command",
-            "run",
-            "terminal",
-            "code_interpreter",
-            "python_repl",
-            "ipython",
-            "repl",
-        ]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
@@ -92,7 +71,7 @@ impl Tool for RunPython {
         Box::pin(async move {
             let permit = permit.narrow::<model::RunPython>()?;
             let (is_new, fenced) = (permit.action().session.as_deref() == Some("new"), permit.action().fenced);
-            let outcome = sandbox.run_python(permit, &stage).await?;
+            let outcome = sandbox.python.run(permit, &stage).await?;
             let mut output = answer(&outcome, is_new);
             if fenced {
                 output.blocks.push(Block::text("[the program ran without the Markdown fence around it]".to_owned(), Origin::Own));

@@ -49,12 +49,9 @@ impl Tool for SearchFiles {
                 "matches": {"type": "array", "items": {"type": "object"}},
                 "truncated": {"type": "boolean"},
             }))),
+            known_as: "grep rg ripgrep find glob search search_code codebase_search grep_search file_search find_files",
             ..Card::reads(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["grep", "rg", "ripgrep", "find", "glob", "search", "search_code", "codebase_search", "grep_search", "file_search", "find_files"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

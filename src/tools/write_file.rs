@@ -40,12 +40,9 @@ impl Tool for WriteFile {
         Card {
             title: "Write a file",
             description: "Writes a whole file, atomically, and the folders missing above it. To change part of a file use edit_file.",
+            known_as: "write create_file save_file new_file file_write put_file",
             ..Card::changes(&INPUT)
         }
-    }
-
-    fn known_as(&self) -> &'static [&'static str] {
-        &["write", "create_file", "save_file", "new_file", "file_write", "put_file"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

@@ -109,20 +109,12 @@ pub(crate) fn without_overlaps(mut findings: Vec<Finding>) -> Vec<Finding> {
 
 /// The nearest character boundary at or before `at`.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+    text.floor_char_boundary(at)
 }
 
 /// The nearest character boundary at or after `at`.
 pub(crate) fn ceil(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
+    text.ceil_char_boundary(at)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use rustix::fs::fsync;
 
 use super::edit::{Edited, apply};
 use super::fault::fault;
-use super::quota::make_room;
+use super::quota::check_quota;
 use super::read::too_large;
 use super::replace::{Destination, Prepared, USUAL, write_all};
 use super::resolve::open_folder;
@@ -66,7 +66,7 @@ impl Roots {
             (*old, *new, *target) = (*old + opened.fact.size, *new + file.size, &opened.target);
         }
         for (root, (old, new, target)) in growth {
-            make_room(&*self.find(&terms.session, root)?, target, new.saturating_sub(old), 0)?;
+            check_quota(&*self.find(&terms.session, root)?, target, new.saturating_sub(old), 0)?;
         }
         let places = opened.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let mut prepared = Vec::with_capacity(opened.len());

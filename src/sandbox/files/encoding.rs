@@ -1,7 +1,7 @@
 //! Texts of files that are not UTF-8: only where nothing speaks against the encoding.
 
-use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use toolgate_page::{characters, guess_charset};
 
 /// A text that was decoded.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,15 +22,13 @@ pub(super) fn decoded(bytes: &[u8]) -> Option<Decoded> {
     if bytes.contains(&0) {
         return whole(unmarked(bytes)?, bytes);
     }
-    let (known, broken) = bytes.utf8_chunks().fold((0, 0), |(known, broken), chunk| {
-        (known + chunk.valid().chars().filter(|c| !c.is_ascii()).count(), broken + usize::from(!chunk.invalid().is_empty()))
-    });
+    let (known, broken) = characters(bytes);
     if broken <= known {
         let text = String::from_utf8_lossy(bytes).into_owned();
         return is_text(&text).then_some(Decoded { text, encoding: "utf-8", broken });
     }
     // A few letters speak for no language; most such files are of the West.
-    whole(if broken < FEW { WINDOWS_1252 } else { guessed(bytes) }, bytes)
+    whole(if broken < FEW { WINDOWS_1252 } else { guess_charset(bytes) }, bytes)
 }
 
 /// Whether what begins with these bytes, a zero among them, may be a text of wide characters.
@@ -42,9 +40,6 @@ pub(super) fn may_be_wide(beginning: &[u8]) -> bool {
 /// Fewer letters beyond ASCII say nothing of an encoding.
 const FEW: usize = 4;
 
-/// Bytes of a text whose letters are counted.
-const COUNTED: usize = 256 * 1024;
-
 fn whole(encoding: &'static Encoding, bytes: &[u8]) -> Option<Decoded> {
     let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?.into_owned();
     is_text(&text).then(|| Decoded { text, encoding: name(encoding), broken: 0 })
@@ -53,12 +48,6 @@ fn whole(encoding: &'static Encoding, bytes: &[u8]) -> Option<Decoded> {
 /// A control character that is no blank and begins no colour says that the bytes are no text, or of another encoding.
 fn is_text(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}'))
-}
-
-fn guessed(bytes: &[u8]) -> &'static Encoding {
-    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(bytes.get(..COUNTED).unwrap_or(bytes), bytes.len() <= COUNTED);
-    detector.guess(None, Utf8Detection::Deny)
 }
 
 /// UTF-16 without a mark: most of one half of its bytes are zero and none of the other half.

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use rustix::fs::{Mode, fsync, mkdirat};
 use rustix::io::Errno;
 
-use super::content::{count_lines, digest, is_binary, picture, read_whole};
+use super::content::{count_lines, digest, is_binary, read_whole};
 use super::fault::{changed, fault, missing};
 use super::look::{Guard, single};
-use super::quota::make_room;
+use super::quota::check_quota;
 use super::resolve::{open_folder, step};
 use super::roots::{Root, Roots};
 use super::stat::Stat;
 use crate::gate::Opened;
 use crate::gate::Permit;
 use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, RelPath, Target};
+use toolgate_page::picture;
 
 /// Facts about one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +84,7 @@ impl Roots {
             _ => return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists and is no folder"))),
         }
         let root = self.find(&terms.session, &target.root)?;
-        make_room(&root, target, 0, opened.path().segments().len() as u64)?;
+        check_quota(&root, target, 0, opened.path().segments().len() as u64)?;
         make_folders(&root, &Guard::new(self, &root), target, opened.path()).map(|(_, made)| made.len() as u64)
     }
 

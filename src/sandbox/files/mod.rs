@@ -55,7 +55,6 @@ pub use list::{Listed, Listing};
 pub use pattern::{Pattern, line_matcher};
 pub(super) use preview::preview;
 pub(super) use protect::Hidden;
-pub(super) use quota::{LOOK, When};
 pub use read::Reading;
 pub use rename::Moved;
 pub use roots::{Place, Roots, Where};

@@ -1,21 +1,18 @@
 //! What callers search by: globs over paths and regular expressions over lines.
 
-use globset::GlobBuilder;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use regex::Regex;
 
-use crate::model::{RelPath, name};
+use crate::manifest::AllowPattern;
+use crate::model::RelPath;
 
-/// A glob of a caller. Without a `/` it matches names at any depth, with one the whole path below the folder.
+/// A glob of a caller, in the dialect of the manifest, with `{a,b}` for either. Without a `/` it matches names at any depth, with one the whole path
+/// below the folder.
 #[derive(Debug, Clone)]
-pub struct Pattern {
-    matcher: Regex,
-    names: bool,
-}
+pub struct Pattern(Vec<AllowPattern>);
 
 impl Pattern {
-    /// Reads a glob: `*` `?` `[…]` stay inside one folder, `**` crosses folders and stands alone between slashes. A name that holds the brackets and
-    /// braces of the glob as they stand there matches as well.
+    /// Reads a glob. A name that holds the brackets and braces of the glob as they stand there matches as well: web frameworks have folders that are
+    /// named `[id]`.
     /// # Errors
     /// What is wrong with it, as a clause.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -23,66 +20,34 @@ impl Pattern {
         if text.is_empty() || text.len() > LONGEST {
             return Err(format!("`{shown}`, which is empty or longer than {LONGEST} bytes"));
         }
-        if text.split('/').any(|part| part.contains("**") && part != "**") {
-            return Err(format!("`{shown}`, where `**` is not a whole name between slashes"));
-        }
-        // Names are compared in normal form C, as the rules compare them.
-        let text = name::nfc(text);
-        let expression = |glob: &str| {
-            let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(false).build();
-            glob.map(|glob| by_character(glob.regex())).map_err(|fault| format!("`{shown}`: {}", fault.kind()))
-        };
-        let mut matchers = expression(&text)?;
+        let mut globs = alternatives(text).ok_or_else(|| format!("`{shown}`, where `{{` is not closed, or with too many alternatives"))?;
         if text.contains(['[', '{']) {
-            // Web frameworks have folders that are named `[id]`.
-            let literal: String =
-                text.chars().map(|letter| if "[]{}".contains(letter) { format!("[{letter}]") } else { letter.into() }).collect();
-            matchers = format!("{matchers}|{}", expression(&literal)?);
+            globs.push(text.replace('[', "[\0").replace(']', "[]]").replace("[\0", "[[]"));
         }
-        let matcher = Regex::new(&matchers).map_err(|_| format!("`{shown}`, which is too large"))?;
-        Ok(Self { matcher, names: !text.contains('/') })
+        let anywhere = if text.contains('/') { "" } else { "**/" };
+        let parsed = globs.iter().map(|glob| AllowPattern::parse(&format!("{anywhere}{glob}")));
+        parsed.collect::<Result<_, _>>().map(Self).map_err(|why| format!("none: {why}"))
     }
 
     /// Whether a path, given relative to the searched folder, matches.
     pub fn matches(&self, path: &RelPath) -> bool {
-        let path = path.nfc();
-        if self.names {
-            path.segments().last().is_some_and(|name| self.matcher.is_match(name))
-        } else {
-            self.matcher.is_match(&path.to_string())
-        }
+        self.0.iter().any(|glob| glob.matches(path))
     }
 }
 
-/// The expression of a glob over characters, as names are: `globset` writes it over bytes, each that is not ASCII as `\xHH`, so that `?` and a
-/// set would take a part of a character.
-fn by_character(bytes: &str) -> String {
-    let bytes = bytes.strip_prefix("(?-u)").unwrap_or(bytes);
-    let mut out = String::with_capacity(bytes.len() + 4);
-    // Names may hold a line feed in no place, and `.` is to take all else.
-    out.push_str("(?s)");
-    let mut run = Vec::new();
-    let mut rest = bytes;
-    loop {
-        let byte = rest.strip_prefix("\\x").and_then(|digits| u8::from_str_radix(digits.get(..2)?, 16).ok());
-        if let Some(byte) = byte {
-            run.push(byte);
-            rest = rest.get(4..).unwrap_or_default();
-            continue;
-        }
-        out.push_str(&String::from_utf8_lossy(&std::mem::take(&mut run)));
-        let mut letters = rest.chars();
-        let Some(letter) = letters.next() else { return out };
-        out.push(letter);
-        rest = letters.as_str();
-        // What a backslash escapes begins no byte.
-        if letter == '\\'
-            && let Some(escaped) = letters.next()
-        {
-            out.push(escaped);
-            rest = letters.as_str();
+/// The globs that one with braces stands for. None where a brace is not closed, or where there are more than [`MOST`].
+fn alternatives(text: &str) -> Option<Vec<String>> {
+    let (mut globs, mut rest) = (vec![String::new()], text);
+    while let Some((before, braces)) = rest.split_once('{') {
+        let (inside, after) = braces.split_once('}')?;
+        let either: Vec<&str> = inside.split(',').take(MOST + 1).collect();
+        globs = globs.iter().flat_map(|start| either.iter().map(move |one| format!("{start}{before}{one}"))).collect();
+        rest = after;
+        if globs.len() > MOST {
+            return None;
         }
     }
+    Some(globs.iter().map(|glob| format!("{glob}{rest}")).collect())
 }
 
 /// A matcher of single lines. The compiled program is bounded, so that no expression takes the server's memory.
@@ -103,6 +68,8 @@ pub fn line_matcher(query: &str) -> Result<RegexMatcher, String> {
         .map_err(|fault| format!("none: {}", fault.to_string().lines().last().unwrap_or_default().trim()))
 }
 
+/// Globs that one with braces stands for.
+const MOST: usize = 64;
 /// Longest glob or expression in bytes.
 const LONGEST: usize = 1000;
 

@@ -1,15 +1,12 @@
 //! Whether a root with a quota takes more: exactly, before anything of ours is written, and now and then while a program writes by itself.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use super::below::usage;
 use super::roots::{Root, Roots};
 use crate::manifest::Quota;
 use crate::model::{Bytes, Code, Failure, Target};
 
 /// Whether a root takes this much more.
-pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
+pub(super) fn check_quota(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
     let Some(quota) = root.quota else { return Ok(()) };
     let most = most_entries(quota);
     let (bytes, files) = usage(&*root.folder, most);
@@ -40,66 +37,31 @@ fn most_entries(quota: Quota) -> u64 {
 const SMALL_FILE: u64 = 1024;
 const FEW_FILES: u64 = 10_000;
 
-/// The looks at a root that take long, one at a time for all calls that use it.
-#[derive(Debug, Default)]
-pub(super) struct Looks(tokio::sync::Mutex<Option<Look>>);
-
-#[derive(Debug)]
-struct Look {
-    began: Instant,
-    ended: Instant,
-    fits: bool,
-}
-
-/// How new the answer of a look must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sandbox) enum When {
-    /// Of a look that begins now.
-    Now,
-    /// Of one that is not long ago: all looks at a root together take a tenth of one processor at most.
-    Lately,
-}
-
 impl Roots {
     /// What stands against more in a root that holds more than its quota already. A large root is looked at on a thread of its own.
     ///
     /// # Errors
     /// `no_space`, and as [`folder`](Self::folder).
-    pub(in crate::sandbox) async fn room(&self, session: &str, name: &str, when: When) -> Result<(), Failure> {
-        const IDLE: u32 = 9;
+    pub(in crate::sandbox) async fn has_space(&self, session: &str, name: &str) -> Result<(), Failure> {
         let root = self.find(session, name)?;
         let Some(quota) = root.quota else { return Ok(()) };
-        let over = || full(format!("the root `{name}` holds more than its quota"));
         let (bytes, files) = usage(&*root.folder, FEW.min(most_entries(quota)));
-        if files <= FEW {
-            return if fits(quota, bytes, files) { Ok(()) } else { Err(over()) };
-        }
-        let asked = Instant::now();
-        let mut last = root.looks.0.lock().await;
-        let is_enough = |look: &Look| {
-            let took = look.ended.saturating_duration_since(look.began);
-            look.began >= asked || when == When::Lately && look.ended.elapsed() < took * IDLE
-        };
-        if let Some(look) = last.as_ref().filter(|look| is_enough(look)) {
-            return if look.fits { Ok(()) } else { Err(over()) };
-        }
-        let (walked, began) = (Arc::clone(&root), Instant::now());
-        let walk = move || {
-            let (bytes, files) = usage(&*walked.folder, most_entries(quota));
+        let is_in_bounds = if files <= FEW {
             fits(quota, bytes, files)
+        } else {
+            let walk = move || {
+                let (bytes, files) = usage(&*root.folder, most_entries(quota));
+                fits(quota, bytes, files)
+            };
+            let walked = tokio::task::spawn_blocking(walk).await;
+            walked.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked at: {fault}")))?
         };
-        let fits = tokio::task::spawn_blocking(walk).await;
-        let fits = fits.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked at: {fault}")))?;
-        *last = Some(Look { began, ended: Instant::now(), fits });
-        if fits { Ok(()) } else { Err(over()) }
+        if is_in_bounds { Ok(()) } else { Err(full(format!("the root `{name}` holds more than its quota"))) }
     }
 }
 
 /// Entries that are looked at without leaving the thread, which takes about as long as another one needs to wake up.
 const FEW: u64 = 200;
-
-/// Longest time between two looks of [`When::Lately`] that calls on one root make themselves.
-pub(in crate::sandbox) const LOOK: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -121,24 +83,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_root_is_looked_at_elsewhere_and_seldom_and_the_answer_is_the_same() {
+    async fn a_root_of_few_and_one_of_many_entries_are_full_beyond_their_quota() {
         let folder = tempfile::tempdir().unwrap();
         let roots = roots(folder.path(), 1024);
-        fill(&roots, 0, FEW);
         let root = roots.find("s", "r").unwrap();
-        assert_eq!(roots.room("s", "r", When::Now).await, Ok(()));
-        assert!(root.looks.0.lock().await.is_none(), "few entries need no other thread");
+        fill(&roots, 0, FEW);
+        assert_eq!(roots.has_space("s", "r").await, Ok(()));
         fill(&roots, FEW, FEW_FILES);
-        assert_eq!(roots.room("s", "r", When::Now).await, Ok(()));
-        let first = root.looks.0.lock().await.as_ref().unwrap().began;
-        // As if it had taken long.
-        root.looks.0.lock().await.as_mut().unwrap().ended = Instant::now() + Duration::from_mins(1);
+        assert_eq!(roots.has_space("s", "r").await, Ok(()));
         fill(&roots, FEW_FILES, FEW_FILES + 1);
-        assert_eq!(roots.room("s", "r", When::Lately).await, Ok(()));
-        assert_eq!(root.looks.0.lock().await.as_ref().unwrap().began, first);
-        let full = roots.room("s", "r", When::Now).await.unwrap_err();
+        let full = roots.has_space("s", "r").await.unwrap_err();
         assert_eq!((full.0.code, full.0.message.as_str()), (Code::NoSpace, "the root `r` holds more than its quota"));
-        let refused = make_room(&root, &Target { root: "r".to_owned(), path: RelPath::ROOT }, 0, 0).unwrap_err();
+        let refused = check_quota(&root, &Target { root: "r".to_owned(), path: RelPath::ROOT }, 0, 0).unwrap_err();
         assert!(refused.0.message.contains("1 KiB and 10000 files"), "{refused}");
     }
 }

@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use memchr::memchr_iter;
 use rustix::io::{Errno, pread};
 
 use super::column::{Bound, Skipped, cut, skip, units};
-use super::content::{Content, Form, count_lines, digest, is_binary, picture, read_whole, why_no_text};
+use super::content::{Content, Form, count_lines, digest, is_binary, read_whole, why_no_text};
 use super::fault::{fault, missing};
 use super::form::{is_notebook, is_pdf, text_of};
 use super::look::single;
@@ -20,6 +21,7 @@ use crate::filter::masked::{REACH, Secret, secrets_in, within};
 use crate::gate::Opened;
 use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Encoding, Failure, Kind, ReadFile, Refusal, Target};
+use toolgate_page::picture;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +140,7 @@ impl Roots {
         stop: &Stop,
     ) -> Result<Reading, Failure> {
         let target = &opened.target;
-        let window = stream(file, target, action, terms, stop)?;
+        let window = stream(file, seen.size, target, action, terms, stop)?;
         let mut reading = Reading::new(target, seen, action);
         if !terms.manifest.filters.hides_secrets() {
             return reading.show(window, &[], action, terms);
@@ -192,11 +194,12 @@ impl Reading {
     /// Shows of a whole content what the action asks for.
     fn of_content(mut self, content: Vec<u8>, secrets: &[Secret], action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
         let window = if is_partial(action) {
-            let mut cutter = Cutter::new(&self.target, action, terms);
-            cutter.feed(&content)?;
-            cutter.end()?
+            let mut start = Start::new(&self.target, action);
+            start.find(&content)?;
+            let rest = usize::try_from(start.at).ok().and_then(|at| content.get(at..)).unwrap_or_default();
+            start.window(rest, terms)?
         } else {
-            Window { bytes: content, start: 1, ..Window::default() }
+            Window { bytes: content, start: 1, at: 0, more: false }
         };
         if !secrets.is_empty() {
             // The digest of a content that is known but for a short secret would tell the secret.
@@ -293,7 +296,6 @@ pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
 }
 
 /// Bytes of a content from the asked line and column on.
-#[derive(Default)]
 struct Window {
     bytes: Vec<u8>,
     /// The line that they begin in, from 1.
@@ -339,86 +341,84 @@ fn fill(file: impl AsFd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
     Ok(filled)
 }
 
-/// Cuts a window out of a content that comes in pieces: as many lines as are asked for, and not much more than an answer holds.
-struct Cutter<'a> {
+/// The place where the asked line and column begin, looked for in a content that comes in pieces.
+struct Start<'a> {
     target: &'a Target,
     action: &'a ReadFile,
-    most: usize,
-    window: Window,
-    /// Bytes that came.
-    read: u64,
-    lines: u64,
-    /// Columns of the first line that are still to be skipped.
-    left: Option<u64>,
+    /// Bytes before it, as far as was looked.
+    at: u64,
+    /// The line that was reached, from 1.
+    line: u64,
+    /// Columns of the asked line that are still to be skipped.
+    columns: u64,
 }
 
-impl<'a> Cutter<'a> {
-    fn new(target: &'a Target, action: &'a ReadFile, terms: &Terms) -> Self {
-        let window = Window { start: 1, ..Window::default() };
-        let left = Some(action.column - 1).filter(|left| *left > 0);
-        Self { target, action, most: terms.max_answer.as_usize().saturating_add(4), window, read: 0, lines: 0, left }
+impl<'a> Start<'a> {
+    fn new(target: &'a Target, action: &'a ReadFile) -> Self {
+        Self { target, action, at: 0, line: 1, columns: action.column - 1 }
     }
 
-    /// Takes the next piece, and says whether the window is full.
-    fn feed(&mut self, piece: &[u8]) -> Result<bool, Failure> {
-        let (window, mut rest) = (&mut self.window, piece);
-        self.read += piece.len() as u64;
-        while window.start < self.action.offset {
-            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return Ok(false) };
-            window.start += 1;
-            rest = rest.get(end + 1..).unwrap_or_default();
+    /// Looks through the next piece, and says whether the place is in it.
+    fn find(&mut self, piece: &[u8]) -> Result<bool, Failure> {
+        let wanted = usize::try_from(self.action.offset.saturating_sub(self.line)).unwrap_or(usize::MAX);
+        let mut from = 0;
+        for end in memchr_iter(b'\n', piece).take(wanted) {
+            self.line += 1;
+            from = end + 1;
         }
-        if let Some(left) = &mut self.left {
-            match skip(rest, left, self.action.encoding == Encoding::Utf8) {
-                Skipped::To(at) => rest = rest.get(at..).unwrap_or_default(),
-                Skipped::PastEnd => return Err(past_line(self.target, self.action)),
-                Skipped::Further => return Ok(false),
+        let rest = if self.line < self.action.offset { &[] } else { piece.get(from..).unwrap_or_default() };
+        match skip(rest, &mut self.columns, self.action.encoding == Encoding::Utf8) {
+            Skipped::To(at) => self.at += (from + at) as u64,
+            Skipped::PastEnd => return Err(past_line(self.target, self.action)),
+            Skipped::Further => {
+                self.at += piece.len() as u64;
+                return Ok(false);
             }
-            self.left = None;
         }
-        if window.bytes.is_empty() {
-            window.at = self.read - rest.len() as u64;
-        }
-        for line in rest.split_inclusive(|byte| *byte == b'\n') {
-            if self.action.limit.is_some_and(|limit| self.lines >= limit) || window.bytes.len() > self.most {
-                window.more = true;
-                return Ok(true);
-            }
-            let fitting = line.len().min(self.most.saturating_add(1).saturating_sub(window.bytes.len()));
-            window.more = fitting < line.len();
-            window.bytes.extend_from_slice(line.get(..fitting).unwrap_or_default());
-            self.lines += u64::from(line.ends_with(b"\n"));
-        }
-        Ok(window.more)
+        Ok(true)
     }
 
-    /// The window, after the last piece.
-    fn end(self) -> Result<Window, Failure> {
-        let is_short = self.left.is_some() && self.window.start == self.action.offset;
-        if is_short { Err(past_line(self.target, self.action)) } else { Ok(self.window) }
+    /// The window that begins here: as many lines as are asked for, and little more than an answer holds. `rest`: the content from here on, or a part
+    /// of it that is longer than that.
+    fn window(self, rest: &[u8], terms: &Terms) -> Result<Window, Failure> {
+        if rest.is_empty() && self.action.column > 1 && self.line == self.action.offset {
+            return Err(past_line(self.target, self.action));
+        }
+        let last = self.action.limit.and_then(|limit| memchr_iter(b'\n', rest).nth(usize::try_from(limit).ok()?.checked_sub(1)?));
+        let end = last.map_or(rest.len(), |last| last + 1).min(longest(terms));
+        Ok(Window { bytes: rest.get(..end).unwrap_or_default().to_vec(), start: self.line, at: self.at, more: end < rest.len() })
     }
+}
+
+/// Bytes of a window: a character more than an answer holds.
+fn longest(terms: &Terms) -> usize {
+    terms.max_answer.as_usize().saturating_add(5)
 }
 
 /// Reads a window of lines without what is before and after it in memory.
-fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, stop: &Stop) -> Result<Window, Failure> {
-    let mut cutter = Cutter::new(target, action, terms);
-    let (mut buffer, mut at) = (vec![0u8; 256 * 1024], 0u64);
+fn stream(file: impl AsFd, size: u64, target: &Target, action: &ReadFile, terms: &Terms, stop: &Stop) -> Result<Window, Failure> {
+    let read = |buffer: &mut [u8], at| fill(&file, buffer, at).map_err(|errno| fault(errno, target, "read"));
+    let (mut start, mut buffer, mut at) = (Start::new(target, action), vec![0u8; 256 * 1024], 0u64);
     loop {
         stop.check()?;
         if stop.is_late() {
             let failure = Failure::new(Code::Timeout, format!("the time was up before line {} of `{target}` was found", action.offset));
             return Err(failure.hint("use search_files to find the place"));
         }
-        let count = fill(&file, &mut buffer, at).map_err(|errno| fault(errno, target, "read"))?;
+        let count = read(&mut buffer, at)?;
         let piece = buffer.get(..count).unwrap_or_default();
         if at == 0 && action.encoding == Encoding::Utf8 && is_binary(piece) {
             return Err(no_text(target, piece));
         }
         at += count as u64;
-        if piece.is_empty() || cutter.feed(piece)? {
-            return cutter.end();
+        if piece.is_empty() || start.find(piece)? {
+            break;
         }
     }
+    let left = usize::try_from(size.saturating_sub(start.at)).unwrap_or(usize::MAX);
+    let mut rest = vec![0; left.min(longest(terms).saturating_add(1))];
+    let count = read(&mut rest, start.at)?;
+    start.window(rest.get(..count).unwrap_or_default(), terms)
 }
 
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {

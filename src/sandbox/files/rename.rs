@@ -9,7 +9,7 @@ use super::below::{Below, usage, wipe};
 use super::fault::{changed, fault, missing};
 use super::leaks::Leak;
 use super::look::{Guard, pair, single};
-use super::quota::make_room;
+use super::quota::check_quota;
 use super::replace::{Destination, USUAL, rename_to_new};
 use super::resolve::{open_folder, step};
 use super::roots::Roots;
@@ -56,7 +56,7 @@ impl Roots {
         unchanged(&from, &old_guard)?;
         if is_elsewhere || to.fact.missing_folders > 0 {
             let (bytes, files) = if is_elsewhere && new_root.quota.is_some() { amount(&from) } else { (0, 0) };
-            make_room(&new_root, &to.target, bytes, files)?;
+            check_quota(&new_root, &to.target, bytes, files)?;
         }
         let (new_folder, new_name, folders) = self.new_place(&new_root, &to)?;
         let renamed = if is_elsewhere {

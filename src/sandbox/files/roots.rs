@@ -10,7 +10,6 @@ use rustix::io::Errno;
 
 use super::known::Known;
 use super::protect::{Hidden, Protected};
-use super::quota::Looks;
 use super::session::SessionFolders;
 use super::stat::Stat;
 use super::temporary::Cleaned;
@@ -70,7 +69,6 @@ pub(super) struct Root {
     /// Whether one of them is a folder.
     pub protected_folder: bool,
     pub quota: Option<Quota>,
-    pub looks: Looks,
     /// Its content dies with the session, so it need not be on disk.
     pub scratch: bool,
 }
@@ -188,7 +186,6 @@ fn root(path: &Path, quota: Option<Quota>, guard: &Protected) -> Result<Root, Er
         protected: guard.inside(path),
         protected_folder: guard.has_folder_inside(path),
         quota,
-        looks: Looks::default(),
         scratch: false,
         folder: Arc::new(folder),
     })

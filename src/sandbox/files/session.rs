@@ -11,7 +11,6 @@ use rustix::fs::{Dir, FlockOperation, Mode, OFlags, fchmod, flock, mkdirat, open
 use rustix::io::Errno;
 
 use super::below::wipe;
-use super::quota::Looks;
 use super::resolve::open_folder;
 use super::roots::Root;
 use super::stat::Stat;
@@ -57,7 +56,7 @@ impl SessionFolders {
         let (folder, gone) = (open(PLACE)?, open(GONE)?);
         let folders = Self { folder, gone, wipes: Arc::default(), living: Mutex::default() };
         folders.sweep()?;
-        folders.wipe_gone(STARTING);
+        folders.wipe_gone();
         Ok(folders)
     }
 
@@ -76,7 +75,6 @@ impl SessionFolders {
             protected: Vec::new(),
             protected_folder: false,
             quota,
-            looks: Looks::default(),
             scratch: true,
             folder: Arc::new(folder),
         });
@@ -112,7 +110,7 @@ impl SessionFolders {
             self.remove(&folder.name);
         }
         if !ended.is_empty() {
-            self.wipe_gone(ENDING);
+            self.wipe_gone();
         }
     }
 
@@ -127,16 +125,8 @@ impl SessionFolders {
         }
     }
 
-    /// Wipes what is gone: as far as that is done in this time, and the rest on a thread of its own. What comes while that thread ends is wiped at
-    /// the end of the next session, or at the next start.
-    fn wipe_gone(&self, at_once: Duration) {
-        let until = Instant::now() + at_once;
-        if let Ok(_alone) = self.wipes.try_lock() {
-            wipe(&self.gone, Some(until));
-        }
-        if Instant::now() < until {
-            return;
-        }
+    /// Wipes what is gone on a thread of its own. What comes while that thread ends is wiped at the end of the next session, or at the next start.
+    fn wipe_gone(&self) {
         let Ok(gone) = self.gone.try_clone() else { return };
         let wipes = Arc::clone(&self.wipes);
         let wiping = std::thread::Builder::new().name("wipe".to_owned()).spawn(move || {
@@ -194,9 +184,7 @@ const NAME_LENGTH: usize = 32;
 pub(super) const PLACE: &str = "sessions";
 /// Beside it: what nobody uses any more, until it is wiped.
 pub(super) const GONE: &str = "sessions-gone";
-/// How long a start waits for it, the end of a session, which others wait for, and the end of this server.
-const STARTING: Duration = Duration::from_millis(100);
-const ENDING: Duration = Duration::from_millis(5);
+/// How long the end of this server waits for it.
 const LEAVING: Duration = Duration::from_secs(1);
 const LOW_PRIORITY: i32 = 10;
 /// The folder of Python environments there: many files, none of them secret.

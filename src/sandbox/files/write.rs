@@ -7,7 +7,7 @@ use super::fault::{changed, fault, missing};
 use super::folder::{reachable, root_itself};
 use super::look::single;
 use super::masks::{listed, masked_content, written_mask};
-use super::quota::make_room;
+use super::quota::check_quota;
 use super::read::{read_judged, regular, too_large};
 use super::replace::{Destination, USUAL, Unplaced, put, write_all};
 use super::roots::Roots;
@@ -96,7 +96,7 @@ impl Roots {
         terms.may_write(target, Bytes(size))?;
         let root = self.find(&terms.session, &target.root)?;
         let entries = u64::from(!exists) + opened.fact.missing_folders as u64;
-        make_room(&root, target, size.saturating_sub(opened.fact.size), entries)?;
+        check_quota(&root, target, size.saturating_sub(opened.fact.size), entries)?;
         let (folder, name, folders) = self.new_place(&root, opened)?;
         let durable = !root.scratch;
         let destination = Destination { folder: &folder, name: &name, judged: &opened.fact, mode, durable };

@@ -76,7 +76,7 @@ pub(super) fn jail_spec(spec: &JailSpec, interpreter: &Interpreter, preload: &[S
         dir: Arc::clone(&root.dir),
         writable: root.writable,
         covers: root.masked.clone(),
-        unnamed: root.quota.or(Some(spec.disk)).filter(|most| root.writable && *most < u64::MAX),
+        unnamed: root.quota.filter(|_| root.writable),
     };
     Ok(Spec {
         program: interpreter.program.clone(),

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::time::{ClockId, clock_gettime};
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,8 @@ use super::outcome::{LeftFile, Picture};
 use super::picture;
 use super::spec::JailRoot;
 use crate::filter::escape_line;
+use crate::model::Kind;
+use crate::sandbox::files::Stat;
 
 /// The most files an answer lists, and the most bytes of their names as they are shown.
 const MOST_FILES: usize = 100;
@@ -28,7 +30,8 @@ const ENTRY: u64 = 256;
 /// When a program began, in the clock that file systems stamp with: its ticks are some milliseconds long.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Before {
-    since: (i64, i64),
+    /// Nanoseconds since 1970.
+    since: i128,
 }
 
 /// What was found.
@@ -48,12 +51,12 @@ impl Before {
     /// Now, where a program may write in any of these roots. What others changed in the same tick before may be listed as changed.
     pub(super) fn look<'a>(mut roots: impl Iterator<Item = &'a JailRoot>) -> Self {
         let now = roots.next().map(|_| clock_gettime(ClockId::RealtimeCoarse));
-        Self { since: now.map_or((0, 0), |now| (now.tv_sec, now.tv_nsec)) }
+        Self { since: now.map_or(0, |now| i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)) }
     }
 
-    fn is_later(self, stat: &Stat) -> bool {
+    fn is_later(self, seen: &Stat) -> bool {
         // The stamp of the last change: a program can set every other stamp back.
-        (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)) >= self.since
+        seen.identity.ctime_ns >= self.since
     }
 }
 
@@ -92,18 +95,17 @@ impl Walk {
             };
             self.entries = left;
             let name = entry.file_name();
-            let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let kind = FileType::from_raw_mode(stat.st_mode);
+            let Ok(seen) = Stat::at(folder, name) else { continue };
             let path = [path, b"/", name.to_bytes()].concat();
-            if self.before.is_later(&stat) {
+            if self.before.is_later(&seen) {
                 // A file without its holes; what is in a folder is counted by itself.
-                let taken = if kind == FileType::RegularFile { stat.st_size.min(stat.st_blocks.max(8).saturating_mul(512)) } else { 0 };
-                self.found.written = self.found.written.saturating_add(taken.unsigned_abs().max(ENTRY));
-                if kind == FileType::RegularFile && self.list(folder, name, &path).is_none() {
+                let taken = if seen.kind == Kind::File { seen.size.min(seen.taken.max(4096)) } else { 0 };
+                self.found.written = self.found.written.saturating_add(taken.max(ENTRY));
+                if seen.kind == Kind::File && self.list(folder, name, &path).is_none() {
                     self.found.cut = true;
                 }
             }
-            if kind == FileType::Directory
+            if seen.kind == Kind::Directory
                 && let Some(depth) = depth.checked_sub(1)
                 && let Ok(below) = openat(folder, name, FOLDER, Mode::empty())
             {
@@ -118,9 +120,9 @@ impl Walk {
         let names = self.names.checked_sub(escape_line(path).len())?;
         // What was looked at by name may have been swapped: the opened file decides.
         let fd = openat(folder, name, FILE, Mode::empty()).ok()?;
-        let stat = fstat(&fd).ok().filter(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)?;
+        let seen = Stat::of(&fd).ok().filter(|seen| seen.kind == Kind::File)?;
         // One that is too large leaves the budget to those behind it.
-        self.bytes.checked_sub(stat.st_size.unsigned_abs())?;
+        self.bytes.checked_sub(seen.size)?;
         let mime_type = mime(path);
         let keep = PICTURES.contains(&mime_type) && self.found.pictures.len() < picture::MOST;
         let (mut kept, mut digest, mut size) = (Vec::new(), Sha256::new(), 0_u64);

@@ -79,16 +79,7 @@ impl Interpreter {
 
     /// The one of an image, which brings all that it needs. Its version is not known, so it compiles the bootstrap itself.
     pub(super) fn of_image() -> Self {
-        Self {
-            program: "python3".to_owned(),
-            argv0: "python3".to_owned(),
-            version: String::new(),
-            needs: Vec::new(),
-            links: Vec::new(),
-            module_path: Vec::new(),
-            certificates: Certificates::default(),
-            start: super::BOOTSTRAP.to_owned(),
-        }
+        Self { program: "python3".to_owned(), argv0: "python3".to_owned(), start: super::BOOTSTRAP.to_owned(), ..Self::default() }
     }
 
     /// Whether it is one of an image.
@@ -245,13 +236,8 @@ fn on_the_way(path: &Path) -> Vec<(PathBuf, PathBuf)> {
 fn certificates(places: &[String]) -> Certificates {
     let mut found = Certificates::default();
     for place in places.iter().map(String::as_str).chain(AUTHORITIES) {
-        let mut path = PathBuf::from(place);
-        for _ in 0..40 {
-            let Ok(target) = std::fs::read_link(&path) else { break };
-            found.links.extend(path.to_str().zip(target.to_str()).map(|(path, target)| (path.to_owned(), target.to_owned())));
-            let Some(next) = path.parent().map(|parent| parent.join(&target)) else { break };
-            path = next;
-        }
+        let links = on_the_way(Path::new(place)).into_iter();
+        found.links.extend(links.filter_map(|(link, target)| Some((link.to_str()?.to_owned(), target.to_str()?.to_owned()))));
         found.needs.extend(std::fs::canonicalize(place).ok().filter(|real| real.components().count() > 3));
     }
     found.links.sort();

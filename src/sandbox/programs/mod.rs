@@ -34,7 +34,7 @@ pub use facts_cache::found as on_search_path;
 pub use interpreter::Interpreter;
 pub(super) use interpreter::shown;
 pub use outcome::{Isolation, LeftFile, NoRun, Outcome, Picture, Status};
-pub(super) use python::{Room, failed};
+pub use python::Runner;
 pub use spec::{JailRoot, JailSpec, Network, Session, SessionBounds, Settings};
 pub(super) use streams::pipe;
 pub use streams::{Chunk, Progress, Stream};

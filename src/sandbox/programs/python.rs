@@ -1,9 +1,9 @@
 //! The verb `run_python`: a permit becomes a program in the jail.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -15,39 +15,31 @@ use crate::model::{Code, Failure, RunPython};
 use crate::policy::words::seen_root;
 use crate::policy::{program, python_network, python_roots};
 use crate::sandbox::Stage;
-use crate::sandbox::files::{LOOK, Roots, When};
+use crate::sandbox::files::Roots;
 use crate::sandbox::pool::UnderWay;
 use crate::sandbox::printed::listener;
-use crate::sandbox::repeated::{Repeated, made};
 use crate::sandbox::view::{self, View, Views};
 use crate::sandbox::web::{Egress, Gateway, LogScribe, Scribe};
 
 /// The jail of a server, found once: in the background where programs may come, else with the first one.
 #[derive(Debug)]
-pub(in crate::sandbox) struct Room {
+pub struct Runner {
     settings: Settings,
     roots: Arc<Roots>,
     egress: Arc<Egress>,
     jail: OnceCell<Jail>,
     /// Ends the search for it.
     searching: Mutex<CancellationToken>,
-    /// What runs before the programs of a manifest, the one of the last call.
-    hook: Mutex<Option<Hook>>,
     under_way: UnderWay,
     views: Views,
-    /// Where a caller waits for its turn to have a large root looked through.
-    turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// What runs before the programs of a manifest, in a jail that lacks a wall or lacks none.
-#[derive(Debug)]
-struct Hook {
-    manifest: Arc<Manifest>,
-    is_lacking: bool,
-    text: Arc<str>,
-}
+/// Looks at the roots of one call: another one follows where something was moved between the look and the mount.
+const MOST_LOOKS: u32 = 4;
+/// The shortest time between two looks at what a program writes.
+const LOOK: Duration = Duration::from_millis(100);
 
-impl Room {
+impl Runner {
     pub(in crate::sandbox) fn new(settings: Settings, roots: Arc<Roots>, egress: Arc<Egress>) -> Self {
         Self {
             settings,
@@ -55,46 +47,51 @@ impl Room {
             egress,
             jail: OnceCell::new(),
             searching: Mutex::default(),
-            hook: Mutex::default(),
             under_way: UnderWay::default(),
             views: Views::default(),
-            turns: Mutex::default(),
         }
     }
 
-    pub(in crate::sandbox) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
+    /// Runs the program the permit names. When the answer is there, every process of it is dead.
+    ///
+    /// # Errors
+    /// `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
+    pub async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         let (action, _, terms) = permit.spend();
         let _counted = self.under_way.one(&terms.profile);
         // The first call finds out what this machine can do, which takes a while.
-        let jail = tokio::select! {
-            biased;
-            jail = self.jail() => jail.map_err(|fault| failed(&fault))?,
-            () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
+        let cancelled = || Failure::new(Code::Cancelled, "the call was cancelled");
+        let prepared = async {
+            let jail = self.jail().await.map_err(|fault| failed(&fault))?;
+            let is_lacking = self.lacking_wall(&terms.manifest.python).await.is_some();
+            Ok::<_, Failure>((jail, self.spec(action, &terms, is_lacking).await?))
         };
-        let (mut spec, views) = tokio::select! {
-            biased;
-            spec = async { self.spec(action, &terms, self.lacking_wall(&terms.manifest.python).await.is_some()).await } => spec?,
-            () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
-        };
+        let (jail, (mut spec, mut views)) = stage.cancel.run_until_cancelled(prepared).await.ok_or_else(cancelled)??;
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
         let written: Vec<String> = spec.writable().map(|root| root.name.clone()).collect();
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
-        self.have_room(&terms, &written, When::Now).await?;
-        let mut call = Call { room: self, jail, spec, views, terms: &terms, written: &written, stage };
-        let (mut outcome, mut full) = made(&mut call, &stage.cancel).await?;
-        let views = call.views;
+        self.has_space(&terms, &written).await?;
+        let mut looks = 1;
+        let (mut outcome, mut full) = loop {
+            match self.watched(jail, &spec, &terms, &written, stage).await {
+                // Something that may not be seen was moved after the look at the roots. Nothing has run.
+                Err(NoRun::Moved { .. }) if looks < MOST_LOOKS => {
+                    looks += 1;
+                    let seen = stage.cancel.run_until_cancelled(self.seen(&terms)).await.ok_or_else(cancelled)?;
+                    (spec.roots, views) = seen?;
+                }
+                ended => break ended.map_err(|fault| failed(&fault))?,
+            }
+        };
         if matches!(outcome.status, Status::Ok | Status::Exception) {
-            full = self.have_room(&terms, &written, When::Now).await.err();
+            full = self.has_space(&terms, &written).await.err();
         }
         if let Some(full) = full {
             (outcome.status, outcome.limit) = (Status::Limit, Some(Limit::Disk));
             outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
         }
-        if outcome.bytes_written == u64::MAX {
-            // What cannot be counted is as much as may be written in an hour.
-            outcome.bytes_written = crate::policy::write_per_hour(&terms.manifest, &terms.profile).0;
-        } else if let Some(over) = over_budget(&terms.manifest, &terms.profile, outcome.bytes_written) {
+        if let Some(over) = over_budget(&terms.manifest, &terms.profile, outcome.bytes_written) {
             outcome.evidence = Some(outcome.evidence.take().map_or_else(|| over.clone(), |known| format!("{known}; {over}")));
         }
         if let Some(gateway) = gateway {
@@ -115,7 +112,7 @@ impl Room {
     }
 
     /// Finds the jail before the first program comes. No interpreter waits for it yet.
-    pub(in crate::sandbox) async fn discover(&self) {
+    pub async fn discover(&self) {
         if let Err(why) = self.jail().await {
             // The first program says itself what is wrong.
             tracing::info!(%why, "no jail was found");
@@ -144,11 +141,15 @@ impl Room {
         let stop = stage.cancel.child_token();
         let run = jail.run(spec, &stop, listener(stage, &terms.manifest.filters));
         let watch = async {
+            let mut pause = LOOK;
             loop {
-                tokio::time::sleep(LOOK).await;
-                if let Err(full) = self.have_room(terms, written, When::Lately).await {
+                tokio::time::sleep(pause).await;
+                let began = Instant::now();
+                if let Err(full) = self.has_space(terms, written).await {
                     return full;
                 }
+                // The looks take a tenth of one processor at most.
+                pause = LOOK.max(began.elapsed() * 9);
             }
         };
         tokio::pin!(run, watch);
@@ -165,9 +166,9 @@ impl Room {
     }
 
     /// What stands against more in one of these roots.
-    async fn have_room(&self, terms: &Terms, roots: &[&str], when: When) -> Result<(), Failure> {
+    async fn has_space(&self, terms: &Terms, roots: &[&str]) -> Result<(), Failure> {
         for root in roots {
-            self.roots.room(&terms.session, root, when).await?;
+            self.roots.has_space(&terms.session, root).await?;
         }
         Ok(())
     }
@@ -183,7 +184,7 @@ impl Room {
     }
 
     /// Gets interpreters ready for the programs of a profile, and has the roots that they see looked through.
-    pub(in crate::sandbox) async fn prepare(&self, manifest: Arc<Manifest>, profile: &str) {
+    pub async fn prepare(&self, manifest: Arc<Manifest>, profile: &str) {
         let session = format!("prepare-{}", std::process::id());
         let terms = Arc::new(Terms {
             call: String::new(),
@@ -215,7 +216,7 @@ impl Room {
     }
 
     /// Interpreters by profile and what they do; no interpreter is started to find out.
-    pub(in crate::sandbox) fn pool(&self) -> BTreeMap<(String, &'static str), u64> {
+    pub fn pool(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut all = BTreeMap::new();
         for (profile, running) in self.under_way.counts() {
             // Every profile that ever ran a program has all its series.
@@ -243,13 +244,14 @@ impl Room {
         }
     }
 
-    /// What a call asks of the jail; `is_lacking`: a wall is not there, see [`Room::lacking_wall`].
+    /// What a call asks of the jail; `is_lacking`: a wall is not there, see [`Runner::lacking_wall`].
     async fn spec(&self, action: RunPython, terms: &Terms, is_lacking: bool) -> Result<(JailSpec, Vec<View>), Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
-        spec.prelude = Some(self.hook(manifest, is_lacking));
+        let imports = if is_lacking { program::rules_without_a_wall(rules) } else { program::rules(rules) };
+        spec.prelude = Some(toolgate_pycheck::import_hook(&imports).into());
         // The walls that `imports` needs are required below; where it acts as `strict`, nothing of a root is imported.
         spec.imports_from_roots = match rules.check {
             Check::Strict => false,
@@ -285,19 +287,6 @@ impl Room {
         Ok((spec, views))
     }
 
-    /// What runs before a program; written once for a manifest and what its jail lacks.
-    fn hook(&self, manifest: &Arc<Manifest>, is_lacking: bool) -> Arc<str> {
-        let mut last = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(|last| Arc::ptr_eq(&last.manifest, manifest) && last.is_lacking == is_lacking) {
-            return Arc::clone(&last.text);
-        }
-        let python = &manifest.python;
-        let rules = if is_lacking { program::rules_without_a_wall(python) } else { program::rules(python) };
-        let text: Arc<str> = toolgate_pycheck::import_hook(&rules).into();
-        *last = Some(Hook { manifest: Arc::clone(manifest), is_lacking, text: Arc::clone(&text) });
-        text
-    }
-
     /// The roots as the program sees them, and what is masked in each. Exactly the roots the level was judged for: those the profile has,
     /// writable only where it may write.
     async fn seen(&self, terms: &Terms) -> Result<(Vec<JailRoot>, Vec<View>), Failure> {
@@ -327,7 +316,9 @@ impl Room {
             let hidden = Arc::new(self.roots.hidden(session, name)?);
             let root = Arc::clone(&dir);
             let look = view::Look { manifest: Arc::clone(manifest), name: name.to_owned(), root, hidden: Arc::clone(&hidden), roots };
-            let view = self.look(terms, look).await?.map_err(|why| refuse(why.to_string()))?;
+            let looked = self.views.look(look).await;
+            let looked = looked.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked through: {fault}")))?;
+            let view = looked.map_err(|why| refuse(why.to_string()))?;
             if writes && (hidden.is_inside() || !view.masked.is_empty()) {
                 // What covers a file does not hold the folders above it in place.
                 return Err(refuse("a program could write in it, and something in it may not be touched".to_owned()));
@@ -338,18 +329,6 @@ impl Room {
         let quota = rules.quota.and_then(|quota| quota.bytes).map(|bytes| bytes.0);
         Ok((JailRoot { name: name.to_owned(), dir, writable, masked: view.masked.clone(), quota }, view))
     }
-
-    /// A look at a root: one at a time for each caller, so that none takes the machine from the others.
-    async fn look(&self, terms: &Terms, look: view::Look) -> Result<Result<View, view::Unshown>, Failure> {
-        let turn = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-            Arc::clone(turns.entry(terms.principal.clone()).or_default())
-        };
-        let _mine = turn.lock().await;
-        let looked = self.views.look(look).await;
-        looked.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked through: {fault}")))
-    }
 }
 
 /// What is said of a program that has written more than its caller may write in an hour.
@@ -358,30 +337,6 @@ fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<Strin
     let rule = crate::policy::rule_of_writes(manifest, profile);
     (written > most.0)
         .then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
-}
-
-/// A call with what it was looked at for.
-struct Call<'c> {
-    room: &'c Room,
-    jail: &'c Jail,
-    spec: JailSpec,
-    views: Vec<View>,
-    terms: &'c Terms,
-    written: &'c [&'c str],
-    stage: &'c Stage,
-}
-
-impl Repeated for Call<'_> {
-    type Made = (Outcome, Option<Failure>);
-
-    async fn run(&self) -> Result<Self::Made, NoRun> {
-        self.room.watched(self.jail, &self.spec, self.terms, self.written, self.stage).await
-    }
-
-    async fn look_again(&mut self) -> Result<(), Failure> {
-        (self.spec.roots, self.views) = self.room.seen(self.terms).await?;
-        Ok(())
-    }
 }
 
 /// Says which roots there are to a program that looked for a file below `/roots/`, or in the folder it starts in, and did not find it; and
@@ -422,7 +377,7 @@ fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
     outcome.evidence = Some(before + &told);
 }
 
-pub(in crate::sandbox) fn failed(fault: &NoRun) -> Failure {
+fn failed(fault: &NoRun) -> Failure {
     let code = match fault {
         NoRun::Unavailable { .. } => Code::SandboxUnavailable,
         NoRun::Root { .. } | NoRun::Moved { .. } => Code::RootNotEnforceable,

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::fs::fstat;
+use rustix::fs::OFlags;
 use tokio_util::sync::CancellationToken;
 use toolgate_jail::{Backend, End, Layers, Running, Spec, Usage};
 
@@ -16,6 +16,7 @@ use super::spec::{JailRoot, JailSpec, Session, SessionBounds};
 use super::streams::{Progress, Streams};
 use super::verdict::Stop;
 use crate::sandbox::below;
+use crate::sandbox::files::Stat;
 
 /// The live sessions of a backend.
 #[derive(Debug)]
@@ -202,7 +203,7 @@ fn gone(handle: &str, reason: &str) -> NoRun {
 
 /// What is denied in the folders of a call, and which objects that is now.
 fn covered(spec: &JailSpec) -> String {
-    let look = |root: &JailRoot, path: &str| below::look(&root.dir, path).ok().as_ref().map(below::object);
+    let look = |root: &JailRoot, path: &str| below::open(&root.dir, path, OFlags::PATH).and_then(Stat::of).ok().map(|seen| seen.object());
     let mut all: Vec<_> = spec
         .roots
         .iter()
@@ -215,7 +216,7 @@ fn covered(spec: &JailSpec) -> String {
 /// The walls that a call asks for, and which folders its roots are. Its time and what is left of an hour's processor time differ from call to call.
 fn walls(jail: &Spec) -> String {
     let folders = jail.folders.iter().map(|folder| {
-        let object = fstat(&folder.dir).ok().map(|facts| (facts.st_dev, facts.st_ino));
+        let object = Stat::of(&folder.dir).ok().map(|seen| seen.object());
         (&folder.name, folder.writable, folder.unnamed, object)
     });
     let folders: Vec<_> = folders.collect();

@@ -62,16 +62,12 @@ pub struct JailSpec {
     pub imports_from_roots: bool,
     /// How much it may use.
     pub limits: Limits,
-    /// Bytes on the disk of a writable root that has no quota of its own, in files that are open and have no name; `u64::MAX`: no bound.
-    pub disk: u64,
     /// Bytes kept of each output stream.
     pub output: u64,
     /// Added to an otherwise scrubbed environment.
     pub env: BTreeMap<String, String>,
     /// What must stand, or the call is refused.
     pub require: Vec<Layer>,
-    /// Where it starts, as a path in the jail; without it the first writable root, else `/tmp`.
-    pub start_dir: Option<String>,
     /// Start from nothing: no interpreter that waits is used.
     pub fresh: bool,
     /// Keep the interpreter, or go on in one that was kept.
@@ -118,11 +114,9 @@ impl JailSpec {
             roots: Vec::new(),
             imports_from_roots: false,
             limits: DEFAULT_LIMITS,
-            disk: u64::MAX,
             output: Bytes::kib(64).0,
             env: BTreeMap::new(),
             require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],
-            start_dir: None,
             fresh: false,
             session: None,
             network: None,
@@ -142,10 +136,9 @@ impl JailSpec {
         roots.flat_map(|root| [format!("/roots/{}", root.name), format!("/roots/{}/src", root.name)])
     }
 
-    /// Where the program starts.
+    /// Where the program starts: in the first writable root, else in `/tmp`.
     pub(super) fn start(&self) -> String {
-        let first = || self.writable().next().map_or_else(|| "/tmp".to_owned(), |root| format!("/roots/{}", root.name));
-        self.start_dir.clone().unwrap_or_else(first)
+        self.writable().next().map_or_else(|| "/tmp".to_owned(), |root| format!("/roots/{}", root.name))
     }
 }
 

@@ -71,10 +71,7 @@ fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, S
         _ if raised.class == "MemoryError" => {}
         Some(ENOMEM) => {}
         _ if is_thread && !is_crowded => {}
-        Some(EAGAIN) if raised.starts => {
-            return Some((Limit::Pids, format!("no more could be started under a bound of {processes} processes and threads")));
-        }
-        _ if is_thread => {
+        errno if is_thread || errno == Some(EAGAIN) && raised.starts => {
             return Some((Limit::Pids, format!("no more could be started under a bound of {processes} processes and threads")));
         }
         Some(EMFILE) => return Some((Limit::Fds, format!("no more could be opened under a bound of {open_files} open files"))),

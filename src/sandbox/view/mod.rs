@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-use super::below::{self, Object};
+use super::below;
 use super::files::{Hidden, Stat};
 use super::programs::Cover;
 use crate::manifest::Manifest;
@@ -140,8 +140,8 @@ impl Look {
 
     /// The mask over what lies at a path by now; none where nothing does.
     fn mask(&self, path: String) -> Result<Option<Cover>, Unshown> {
-        match below::look(&self.root, &path) {
-            Ok(facts) => Ok(Some(Cover { path, object: Some(below::object(&facts)) })),
+        match below::open(&self.root, &path, OFlags::PATH).and_then(Stat::of) {
+            Ok(seen) => Ok(Some(Cover { path, object: Some(seen.object()) })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(Unshown::Unreadable(errno)),
         }
@@ -168,7 +168,7 @@ struct Found {
     /// How many entries of each folder may be seen.
     shown: BTreeMap<String, usize>,
     /// Files with several names: how many, and those that were seen.
-    linked: HashMap<Object, (u64, Vec<String>)>,
+    linked: HashMap<(u64, u64), (u64, Vec<String>)>,
 }
 
 impl Walk<'_> {
@@ -219,8 +219,8 @@ impl Walk<'_> {
                     }
                 }
                 Kind::File if !self.all_is_open => {
-                    if let Some((object, names)) = names_of(opened, &entry.name)? {
-                        self.found.linked.entry(object).or_insert((names, Vec::new())).1.push(path_of(entry).to_string());
+                    if let Some(seen) = linked(opened, &entry.name)? {
+                        self.found.linked.entry(seen.object()).or_insert((seen.names, Vec::new())).1.push(path_of(entry).to_string());
                     }
                 }
                 _ => {}
@@ -252,10 +252,10 @@ impl Found {
     }
 }
 
-/// Which object a regular file is and how many names it has, where that is more than one.
-fn names_of(folder: &OwnedFd, name: &CStr) -> Result<Option<(Object, u64)>, Unshown> {
+/// A regular file that has more than one name.
+fn linked(folder: &OwnedFd, name: &CStr) -> Result<Option<Stat>, Unshown> {
     match Stat::at(folder, name) {
-        Ok(seen) => Ok((seen.kind == Kind::File && seen.names > 1).then(|| (seen.object(), seen.names))),
+        Ok(seen) => Ok(Some(seen).filter(|seen| seen.kind == Kind::File && seen.names > 1)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(Unshown::Unreadable(errno)),
     }

@@ -237,12 +237,8 @@ impl Sent {
 }
 
 fn content_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
-    CONTENT_HEADERS
-        .iter()
-        .filter_map(|name| {
-            headers.get(*name).and_then(|value| value.to_str().ok()).map(|value| ((*name).to_owned(), value.chars().take(1024).collect()))
-        })
-        .collect()
+    let known = CONTENT_HEADERS.split(' ').filter_map(|name| Some((name, headers.get(name)?.to_str().ok()?)));
+    known.map(|(name, value)| (name.to_owned(), value.chars().take(1024).collect())).collect()
 }
 
 fn too_large(url: &HttpUrl, limit: Bytes, declared: Option<u64>) -> Failure {
@@ -269,17 +265,8 @@ pub(super) fn failed(url: &HttpUrl, fault: &(dyn Error + 'static)) -> Failure {
 }
 
 /// Response headers that are handed on.
-const CONTENT_HEADERS: [&str; 9] = [
-    "cache-control",
-    "content-disposition",
-    "content-language",
-    "content-length",
-    "content-range",
-    "etag",
-    "last-modified",
-    "link",
-    "retry-after",
-];
+const CONTENT_HEADERS: &str =
+    "cache-control content-disposition content-language content-length content-range etag last-modified link retry-after";
 
 /// Bytes of response headers that are accepted.
 const HEAD_LIMIT: usize = 64 * 1024;

@@ -53,7 +53,7 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(
         return Err(challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host)));
     }
     let (house, log) = (&endpoint.house, endpoint.house.log());
-    let pool = house.sandbox().python_pool().into_iter();
+    let pool = house.sandbox().python.pool().into_iter();
     let pool = pool.map(|((profile, state), count)| (("toolgate_python_pool", labels(&[("profile", &profile), ("state", state)])), count));
     let mut now: Series = pool.collect();
     now.insert(("toolgate_approvals_pending", labels(&[("channel", "operator")])), waiting_for_operators(house).await as u64);

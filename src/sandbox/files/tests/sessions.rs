@@ -4,14 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::manifest::Quota;
-use crate::sandbox::files::quota::When;
 
 fn scratch(dir: &Path, quota: Option<Quota>) -> Roots {
     Roots::open(&[Place { name: "scratch".to_owned(), at: Where::Session, quota }], &[], Some(dir)).unwrap()
 }
 
 fn has_room(roots: &Roots) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(roots.room("t", "scratch", When::Now))
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(roots.has_space("t", "scratch"))
 }
 
 fn folders(fixture: &Fixture) -> Vec<PathBuf> {

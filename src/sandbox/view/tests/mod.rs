@@ -178,7 +178,7 @@ fn a_later_look_sees_what_changed_and_reads_the_rest_from_memory() {
     let view = tree.view();
     assert_eq!(paths(&view), ["docs/c.txt", "docs/y.env", "src/d.env", "src/deep/x.env"]);
     for mask in &view.masked {
-        assert_eq!(mask.object, rustix::fs::lstat(tree.at(&mask.path)).ok().map(|facts| below::object(&facts)), "{mask:?}");
+        assert_eq!(mask.object, rustix::fs::lstat(tree.at(&mask.path)).ok().map(|facts| (facts.st_dev, facts.st_ino)), "{mask:?}");
     }
     // A second name outside of every listed folder changes nothing but the file.
     std::fs::remove_file(tree.at("docs/y.env")).unwrap();

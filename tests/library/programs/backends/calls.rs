@@ -15,8 +15,6 @@ fn stdin_prelude_environment_and_start_folder_reach_the_program() {
     spec.prelude = Some("prelude_name = 1".into());
     spec.env.insert("COLOUR".to_owned(), "blue".to_owned());
     assert_eq!(world.run(&spec).unwrap().stdout, "hé blue /roots/work False\n");
-    spec.start_dir = Some("/roots/shelf".to_owned());
-    assert_eq!(world.run(&spec).unwrap().stdout, "hé blue /roots/shelf False\n");
 }
 
 /// Waits until the clock of stamps has gone on.

@@ -213,7 +213,7 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         with(
-            |spec| spec.disk = 8 << 20,
+            |spec| spec.roots.iter_mut().for_each(|root| root.quota = Some(8 << 20)),
             row(
                 "files without a name count on the disk",
                 "import os, time\nfor i in range(40):\n    f = os.open(f'unnamed {i}', os.O_CREAT | os.O_RDWR)\n    os.unlink(f'unnamed {i}')\n    os.write(f, bytes(1 << 20))\ntime.sleep(60)",
@@ -223,7 +223,7 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         with(
-            |spec| spec.disk = 8 << 20,
+            |spec| spec.roots.iter_mut().for_each(|root| root.quota = Some(8 << 20)),
             row(
                 "those of a child that has no parent and a table of its own as well",
                 "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n        for i in range(40):\n            os.write(os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(1 << 20))\n        time.sleep(60)\n    os._exit(0)\ntime.sleep(60)",
