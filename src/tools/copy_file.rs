@@ -15,7 +15,7 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct CopyFile;
 
 arguments! {
-    /// A file, as ROOT/folder/file.
+    /// ROOT/folder/file
     from: String,
     /// The copy's whole path.
     to: String,

@@ -15,7 +15,6 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct CreateDirectory;
 
 arguments! {
-    /// ROOT/folder
     path: String,
 }
 

@@ -15,9 +15,7 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct DeleteFile;
 
 arguments! {
-    /// A file or a folder.
     path: String,
-    /// Also a folder that is not empty.
     recursive: bool = false,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct EditFile;
 arguments! {
     /// ROOT/folder/file
     path: String,
-    /// Made in this order.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
     /// Only show the diff.

@@ -20,10 +20,8 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct EditFiles;
 
 arguments! {
-    /// Made in this order.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
-    /// Only show the diff.
     dry_run: bool = false,
 }
 
@@ -38,12 +36,9 @@ static SPEC: ToolSpec = ToolSpec {
 struct Edit {
     /// ROOT/folder/file
     path: String,
-    /// As of one file.
     #[schemars(length(min = 1))]
     old_text: String,
-    /// What takes its place.
     new_text: String,
-    /// Every place where it is.
     replace_all: Option<bool>,
 }
 

@@ -18,7 +18,6 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct FileInfo;
 
 arguments! {
-    /// A file or a folder.
     path: String,
 }
 

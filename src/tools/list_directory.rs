@@ -27,7 +27,6 @@ arguments! {
     depth: u32 = 1,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
-    /// Most entries.
     #[schemars(range(min = 1, max = 10000))]
     limit: u32 = 500,
     /// Also what .gitignore names.

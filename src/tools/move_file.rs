@@ -15,7 +15,6 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct MoveFile;
 
 arguments! {
-    /// A file or a folder.
     from: String,
     /// The whole new path.
     to: String,

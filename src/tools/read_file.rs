@@ -32,9 +32,7 @@ arguments! {
     /// In the first line.
     #[schemars(range(min = 1))]
     column: u64 = 1,
-    /// Before each line.
     line_numbers: bool = false,
-    /// Of the answer.
     encoding: Encoding = "utf-8",
 }
 

@@ -14,13 +14,11 @@ use crate::tool::{Card, Parts, Piece, Stage, Tool};
 pub(super) struct ReadFiles;
 
 arguments! {
-    /// Up to 50.
     #[schemars(length(min = 1, max = 50))]
     paths: Vec<String>,
     /// Lines of each.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// Before each line.
     line_numbers: bool = false,
 }
 

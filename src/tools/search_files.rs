@@ -19,16 +19,13 @@ use crate::tool::{Card, Stage, Tool};
 pub(super) struct SearchFiles;
 
 arguments! {
-    /// A folder or a file.
     path: String,
     /// Rust regex, (?i) ignores case; without it file names are listed.
     query: Option<String>,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
-    /// Shown around each match.
     #[schemars(range(min = 0, max = 20))]
     context_lines: u32 = 0,
-    /// Most matches.
     #[schemars(range(min = 1, max = 1000))]
     max_results: u32 = 100,
 }

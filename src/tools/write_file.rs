@@ -19,9 +19,7 @@ pub(super) struct WriteFile;
 arguments! {
     /// ROOT/folder/file
     path: String,
-    /// The whole content.
     content: String,
-    /// Of `content`.
     encoding: Encoding = "utf-8",
     /// create fails when the file exists.
     mode: WriteMode = "overwrite",
