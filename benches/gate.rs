@@ -1,5 +1,5 @@
 //! What the gate itself costs per allowed call: `cargo bench --bench gate`. From the manifest to the permit, and from
-//! there to the record of the start, in a house as `serve` builds it (`durability = "effects"`, a read, level 0). Prints p50 and p99, and each
+//! there to the record of the start, in a server as `serve` builds it (`durability = "effects"`, a read, level 0). Prints p50 and p99, and each
 //! part as a share of the whole. Also what one explanation costs, by the library and by a process of its own beside one that only tells its version.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement stops at the first surprise and prints what it saw")]
 

@@ -1,21 +1,21 @@
 //! Floor 6: what the log lines of a call say. They are for whoever watches the process; the record of a call is the audit log.
 //!
-//! No line holds arguments, contents or headers: only names that the house itself gave, and those of the manifest and of the caller's identity.
+//! No line holds arguments, contents or headers: only names that the server itself gave, and those of the manifest and of the caller's identity.
 
 use std::time::Duration;
 
 use tracing::Span;
 
+use crate::context::ServerContext;
 use crate::entry::{Entry, Status};
 use crate::filter::Filtered;
-use crate::house::House;
 use crate::model::{Refusal, ToolCall};
 use crate::tool::Tool;
 
 /// The span of a call; every line that is written while it runs stands in it.
-pub(crate) fn span(house: &House, entry: &Entry, call: &ToolCall) -> Span {
+pub(crate) fn span(server: &ServerContext, entry: &Entry, call: &ToolCall) -> Span {
     // A name that no tool has is the caller's text.
-    let tool = || house.tool(&call.tool).map_or("unknown", |tool: &dyn Tool| tool.spec().name);
+    let tool = || server.tool(&call.tool).map_or("unknown", |tool: &dyn Tool| tool.spec().name);
     // W3C Trace Context, section 3.2: version, trace, parent, flags.
     let trace = || call.trace.as_deref().and_then(|parent| parent.split('-').nth(1));
     tracing::info_span!(

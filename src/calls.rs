@@ -9,37 +9,37 @@ use futures::future::{BoxFuture, join_all};
 use serde_json::Value;
 
 use crate::call_log;
+use crate::context::ServerContext;
 use crate::entry::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::filter::{Filtered, Part, Shown, scan_arguments};
 use crate::gate::{Admitted, Asker, CallGate, Place, Waits};
-use crate::house::House;
 use crate::model::{Bytes, Channel, Code, Level, Question, Refusal, ToolCall};
 use crate::pipeline::{self, Within};
 use crate::policy::Capability;
 use crate::tool::{Parts, Piece, Stage, Tool};
 
 /// Answers one call. `place`: where it waits for calls that change the same.
-pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place) -> Reply {
-    match house.tool(&call.tool).and_then(|tool| Some((tool, tool.parts()?))) {
+pub async fn answer(server: &ServerContext, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place) -> Reply {
+    match server.tool(&call.tool).and_then(|tool| Some((tool, tool.parts()?))) {
         // Boxed: most calls are one call, and each holds the place for it.
         Some((tool, parts)) => {
             place.leave();
-            Box::pin(several(house, tool, &parts, call, asker, stage)).await
+            Box::pin(several(server, tool, &parts, call, asker, stage)).await
         }
-        None => pipeline::answer(house, call, asker, stage, place, None).await,
+        None => pipeline::answer(server, call, asker, stage, place, None).await,
     }
 }
 
 /// Answers a call that consists of several calls of another tool. It is judged as far as its tool goes and counted under that tool; each part is
 /// judged, counted and recorded as a call of the other tool.
-async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
-    house.refresh().await;
-    let gate = house.gate().for_call();
-    let mut entry = match Entry::open(house.log(), &call, gate.manifest_sha256()) {
+async fn several(server: &ServerContext, tool: &dyn Tool, parts: &Parts, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
+    server.refresh().await;
+    let gate = server.gate().for_call();
+    let mut entry = match Entry::open(server.log(), &call, gate.manifest_sha256()) {
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
-    let (span, begun) = (call_log::span(house, &entry, &call), Instant::now());
+    let (span, begun) = (call_log::span(server, &entry, &call), Instant::now());
     let split = split(&gate, tool, parts, &call);
     let started = match split {
         Ok(split) => {
@@ -57,7 +57,7 @@ async fn several(house: &House, tool: &dyn Tool, parts: &Parts, call: ToolCall, 
         }
     };
     let run =
-        Run { house, parts, call: &call, asker: PartAsker { inner: asker, waited: AtomicU64::new(0) }, stage: &stage, id: entry.id() };
+        Run { server, parts, call: &call, asker: PartAsker { inner: asker, waited: AtomicU64::new(0) }, stage: &stage, id: entry.id() };
     let shown = if parts.at_once {
         run.together(pieces, capability.max_answer).await
     } else {
@@ -79,7 +79,7 @@ fn split(gate: &CallGate, tool: &dyn Tool, parts: &Parts, call: &ToolCall) -> Re
 
 /// The parts of one call under way.
 struct Run<'a> {
-    house: &'a House,
+    server: &'a ServerContext,
     parts: &'a Parts,
     call: &'a ToolCall,
     asker: PartAsker<'a>,
@@ -139,8 +139,8 @@ impl Run<'_> {
         // A part ends its own work by its own token.
         let stage = Stage { cancel: self.stage.cancel.child_token(), progress: self.stage.progress.clone() };
         let within = Within { call: self.id, room };
-        let place = self.house.gate().queue().enter();
-        let answered = pipeline::answer(self.house, call, &self.asker, stage, &place, Some(within)).await.into_answer();
+        let place = self.server.gate().queue().enter();
+        let answered = pipeline::answer(self.server, call, &self.asker, stage, &place, Some(within)).await.into_answer();
         let (call, shown) = match answered {
             Answer::Done { filtered, call_id } => (call_id, Shown::Answer(Box::new(filtered))),
             Answer::Refused { refusal, call_id } if refusal.code == Code::NoApprovalChannel && repeats => {

@@ -8,10 +8,10 @@ use futures::FutureExt as _;
 use tracing::Instrument;
 
 use crate::call_log;
+use crate::context::ServerContext;
 use crate::entry::{Entry, Reply, Status};
 use crate::filter::{Filtered, scan_arguments};
 use crate::gate::{Admitted, Asker, CallGate, Case, Counted, Granted, Opened, Place, Places, Reservation, Resolution};
-use crate::house::House;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Question, Refusal, RunPython, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::suggest;
@@ -27,13 +27,20 @@ pub struct Within<'a> {
 }
 
 /// Answers one call. `place`: where it waits for calls that change the same. `within`: it is a part of another one.
-pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place, within: Option<Within<'_>>) -> Reply {
+pub async fn answer(
+    server: &ServerContext,
+    call: ToolCall,
+    asker: &dyn Asker,
+    stage: Stage,
+    place: &Place,
+    within: Option<Within<'_>>,
+) -> Reply {
     // A manifest that was changed holds from here on; the one of this moment holds for the whole call.
-    house.refresh().await;
-    let gate = house.gate().for_call();
+    server.refresh().await;
+    let gate = server.gate().for_call();
 
     // 2. The log takes the call, or nothing happens.
-    let mut entry = match Entry::open(house.log(), &call, gate.manifest_sha256()) {
+    let mut entry = match Entry::open(server.log(), &call, gate.manifest_sha256()) {
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
@@ -41,9 +48,9 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         entry.is_part_of(within.call);
         within.room
     });
-    let (span, begun) = (call_log::span(house, &entry, &call), Instant::now());
+    let (span, begun) = (call_log::span(server, &entry, &call), Instant::now());
     let mut counted = Counted::default();
-    let way = walk(house, &gate, &mut entry, &call, asker, stage, place, room, &mut counted);
+    let way = walk(server, &gate, &mut entry, &call, asker, stage, place, room, &mut counted);
     let end = way.instrument(span.clone()).await;
     place.leave();
     match end {
@@ -100,7 +107,7 @@ impl From<Failure> for End {
 /// `room`: what the answer has, where it is a part of another. `taken`: the call as it is counted, as long as it may be taken back.
 #[expect(clippy::too_many_arguments, reason = "all that a call is made of, in the one place where it comes together")]
 async fn walk(
-    house: &House,
+    server: &ServerContext,
     gate: &CallGate,
     entry: &mut Entry,
     call: &ToolCall,
@@ -111,12 +118,12 @@ async fn walk(
     taken: &mut Counted,
 ) -> Result<Turn, End> {
     // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
-    let tool = house.tool(&call.tool);
+    let tool = server.tool(&call.tool);
     let mut repeat = gate.repeat(call, asker);
     let awaited = gate.is_awaited(repeat.as_ref(), call);
     let admitted = gate.admit(call, tool.map(Tool::spec), awaited);
-    let admitted =
-        admitted.map_err(|refusal| suggest::with_tool(refusal, house.tools(), gate.manifest(), call.caller.profile.as_deref(), &call.tool));
+    let admitted = admitted
+        .map_err(|refusal| suggest::with_tool(refusal, server.tools(), gate.manifest(), call.caller.profile.as_deref(), &call.tool));
     let Admitted { mut capability, mut reservation, counted } = admitted?;
     *taken = counted;
     capability.max_answer = room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
@@ -130,12 +137,12 @@ async fn walk(
         place.leave();
     }
     if let Action::RunPython(run) = &action {
-        look_for_modules(house, gate, &call.caller.session, run, &mut capability).await;
+        look_for_modules(server, gate, &call.caller.session, run, &mut capability).await;
     }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
-    let (definition, definitions) = (house.definition(tool), house.definitions(tool));
-    let (mut opened, mut facts) = look_in_turn(house, gate, call, &action, &screened, place, &stage).await?;
+    let (definition, definitions) = (server.definition(tool), server.definitions(tool));
+    let (mut opened, mut facts) = look_in_turn(server, gate, call, &action, &screened, place, &stage).await?;
     seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
@@ -150,15 +157,15 @@ async fn walk(
             definition: &definition,
             definitions: &definitions,
         };
-        let preview = || house.sandbox().preview(&action, opened_now, gate.manifest(), capability.timeout).boxed();
-        match gate.resolve(&case, entry, repeat.take(), &preview, house.sandbox(), asker).await? {
+        let preview = || server.sandbox().preview(&action, opened_now, gate.manifest(), capability.timeout).boxed();
+        match gate.resolve(&case, entry, repeat.take(), &preview, server.sandbox(), asker).await? {
             Resolution::Granted(granted) => break *granted,
             Resolution::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-            Resolution::Doomed(failure) => return Err(hinted(house, gate, call, &action, &opened, failure.into()).await),
+            Resolution::Doomed(failure) => return Err(hinted(server, gate, call, &action, &opened, failure.into()).await),
             // Each time round, a person has answered, or the same question was ended in another call.
             Resolution::Again(next) => {
                 repeat = next;
-                (opened, facts) = look_in_turn(house, gate, call, &action, &screened, place, &stage).await?;
+                (opened, facts) = look_in_turn(server, gate, call, &action, &screened, place, &stage).await?;
             }
         }
     };
@@ -172,7 +179,7 @@ async fn walk(
     // A call that waited for nothing was admitted a moment ago by the same manifest and the same look at the switch.
     let looks_again = approved || !gate.is_new();
     if looks_again {
-        unchanged(house, gate, approved).await?;
+        unchanged(server, gate, approved).await?;
     }
 
     // 7. The start is in the log before anything happens.
@@ -188,10 +195,10 @@ async fn walk(
     let places = Places { named: &screened.targets, led: screened.led(&facts), below };
     gate.brings(session, &action, &places);
     reservation.begin();
-    let output = match execute(house, gate, tool, &capability, granted, stage).await {
+    let output = match execute(server, gate, tool, &capability, granted, stage).await {
         Ok(output) => output,
         Err(end) => {
-            let end = hinted(house, gate, call, &action, &opened, end).await;
+            let end = hinted(server, gate, call, &action, &opened, end).await;
             let sent = sent.load(Ordering::Relaxed);
             if sent > 0 {
                 // Another host has answered it already.
@@ -209,7 +216,7 @@ async fn walk(
     // A folder that the session made is its own, like a file.
     if let (Some(key), true) = (grant, output.bytes_written > 0 || matches!(action, Action::CreateDirectory(_))) {
         // Our own change of a remembered target must not end the grant for it.
-        if let Ok((after, _)) = look(house, gate, &call.caller.session, &action, &screened).await {
+        if let Ok((after, _)) = look(server, gate, &call.caller.session, &action, &screened).await {
             gate.renew(&action, &key, &opened, &after);
         }
     }
@@ -223,15 +230,15 @@ async fn walk(
 }
 
 /// Which walls a program lacks, and which of its imports are modules of the roots that it sees.
-async fn look_for_modules(house: &House, gate: &CallGate, session: &str, run: &RunPython, capability: &mut Capability) {
-    capability.lacking = house.sandbox().lacking_wall(gate.manifest()).await;
+async fn look_for_modules(server: &ServerContext, gate: &CallGate, session: &str, run: &RunPython, capability: &mut Capability) {
+    capability.lacking = server.sandbox().lacking_wall(gate.manifest()).await;
     let wanted = policy::program::modules_to_look_for(&gate.manifest().python, capability.lacking.as_deref(), &run.code);
-    capability.modules = house.sandbox().roots.modules(session, gate.manifest(), &capability.profile, wanted);
+    capability.modules = server.sandbox().roots.modules(session, gate.manifest(), &capability.profile, wanted);
 }
 
 /// Looks when no call that arrived before changes the same: this one is judged on what they leave. Each of them ends within the time of a call.
 async fn look_in_turn(
-    house: &House,
+    server: &ServerContext,
     gate: &CallGate,
     call: &ToolCall,
     action: &Action,
@@ -248,19 +255,25 @@ async fn look_in_turn(
             () = stage.cancel.cancelled() => return Err(cancelled()),
         }
     }
-    look(house, gate, &call.caller.session, action, screened).await
+    look(server, gate, &call.caller.session, action, screened).await
 }
 
 /// The end of a call that found nothing, with what it was likely to mean.
-async fn hinted(house: &House, gate: &CallGate, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
-    End { refusal: suggest::with_path(house, gate, call, action, opened, end.refusal).await, ..end }
+async fn hinted(server: &ServerContext, gate: &CallGate, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
+    End { refusal: suggest::with_path(server, gate, call, action, opened, end.refusal).await, ..end }
 }
 
-async fn look(house: &House, gate: &CallGate, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {
+async fn look(
+    server: &ServerContext,
+    gate: &CallGate,
+    session: &str,
+    action: &Action,
+    screened: &Screened,
+) -> Result<(Vec<Opened>, Facts), End> {
     let accesses: Vec<_> = action.touches().into_iter().map(|touch| touch.access).collect();
-    let opened = house.sandbox().look(session, &screened.targets, &accesses, gate.manifest().files.symlinks)?;
+    let opened = server.sandbox().look(session, &screened.targets, &accesses, gate.manifest().files.symlinks)?;
     let addresses = match &screened.url {
-        Some(url) => house.sandbox().resolve(url).await?,
+        Some(url) => server.sandbox().resolve(url).await?,
         None => Vec::new(),
     };
     let facts = Facts { paths: opened.iter().map(|opened| opened.fact.clone()).collect(), addresses, redirects: Vec::new() };
@@ -277,9 +290,9 @@ fn seen(screened: &mut Screened, capability: &mut Capability, reservation: &mut 
 }
 
 /// A call that was judged by a manifest which no longer holds is not made: a person may have taken a minute to answer.
-async fn unchanged(house: &House, gate: &CallGate, approved: bool) -> Result<(), Refusal> {
-    house.refresh().await;
-    if house.gate().is_current(gate) {
+async fn unchanged(server: &ServerContext, gate: &CallGate, approved: bool) -> Result<(), Refusal> {
+    server.refresh().await;
+    if server.gate().is_current(gate) {
         return Ok(());
     }
     let code = if approved { Code::ApprovalMismatch } else { Code::Conflict };
@@ -302,7 +315,7 @@ async fn turn(gate: &CallGate, capability: &Capability, stage: &Stage) -> Result
 }
 
 async fn execute(
-    house: &House,
+    server: &ServerContext,
     gate: &CallGate,
     tool: &dyn Tool,
     capability: &Capability,
@@ -311,7 +324,7 @@ async fn execute(
 ) -> Result<crate::model::Output, End> {
     let time = time_of(gate, capability, granted.permit.action());
     let (cancel, stop) = (stage.cancel.clone(), gate.stop());
-    let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
+    let mut work = std::pin::pin!(tool.execute(granted.permit, server.sandbox(), stage));
     let end = tokio::select! {
         biased;
         done = &mut work => return match done {

@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use tokio::sync::watch;
 
 use crate::audit::{Event, Record};
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::manifest::Manifest;
 use crate::sandbox::files::Place;
 
@@ -77,10 +77,10 @@ impl Reload {
     }
 
     /// Looks whether the manifest changed, and takes what may be taken. Costs one look at a file where it did not.
-    pub async fn refresh(&self, house: &House) {
+    pub async fn refresh(&self, server: &ServerContext) {
         let Some(source) = self.source.as_deref() else { return };
         let settled = async {
-            while !self.take(source, house) {
+            while !self.take(source, server) {
                 tokio::time::sleep(MOMENT).await;
             }
         };
@@ -90,36 +90,36 @@ impl Reload {
     }
 
     /// Whether the manifest was settled.
-    fn take(&self, source: &dyn Source, house: &House) -> bool {
+    fn take(&self, source: &dyn Source, server: &ServerContext) -> bool {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        match source.look(&house.gate().manifest().sha256) {
+        match source.look(&server.gate().manifest().sha256) {
             Look::Unsettled => return false,
             Look::Same => {}
-            Look::Refused(why) => refuse(source, house, &why),
-            Look::Changed(offer) => self.put(source, house, *offer),
+            Look::Refused(why) => refuse(source, server, &why),
+            Look::Changed(offer) => self.put(source, server, *offer),
         }
         true
     }
 
-    fn put(&self, source: &dyn Source, house: &House, Offer { manifest, places, guarded }: Offer) {
+    fn put(&self, source: &dyn Source, server: &ServerContext, Offer { manifest, places, guarded }: Offer) {
         // New roots are open before the manifest that names them is in force.
-        if let Err((path, errno)) = house.sandbox().roots.replace(&places, &guarded) {
-            return refuse(source, house, &format!("`{}` cannot be opened: {errno}", path.display()));
+        if let Err((path, errno)) = server.sandbox().roots.replace(&places, &guarded) {
+            return refuse(source, server, &format!("`{}` cannot be opened: {errno}", path.display()));
         }
-        house.gate().put(manifest);
+        server.gate().put(manifest);
         tracing::warn!("the manifest changed and is in force");
-        house.manifest_loaded(&source.name());
+        server.manifest_loaded(&source.name());
         self.changes.send_modify(|n| *n += 1);
     }
 }
 
-fn refuse(source: &dyn Source, house: &House, why: &str) {
+fn refuse(source: &dyn Source, server: &ServerContext, why: &str) {
     tracing::error!("the manifest changed and is not used; the one in force holds on: {}", crate::filter::escape(why));
     // The record is for a person who looks later; the whole is on standard error.
     let short: String = why.chars().take(1000).collect();
-    let sha256 = house.gate().for_call().manifest_sha256().to_owned();
+    let sha256 = server.gate().for_call().manifest_sha256().to_owned();
     let mut record = Record::new(Event::ManifestRefused);
     record.manifest_sha256 = Some(&sha256);
     record.extra = Map::from_iter([("from".to_owned(), json!(source.name())), ("why".to_owned(), json!(short))]);
-    house.record(&record);
+    server.record(&record);
 }

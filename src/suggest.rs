@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::context::ServerContext;
 use crate::filter;
 use crate::gate::{CallGate, Opened};
-use crate::house::House;
 use crate::manifest::Manifest;
 use crate::model::{Access, Action, CallPath, Code, Facts, Kind, Refusal, RelPath, Target, ToolCall, is_alike, nearest};
 use crate::policy::paths::visible;
@@ -49,7 +49,7 @@ fn tool(tools: &[&'static dyn Tool], asked: &str) -> Option<String> {
 ///
 /// `opened`: what the action was judged on, in the order of its touches.
 pub(crate) async fn with_path(
-    house: &House,
+    server: &ServerContext,
     gate: &CallGate,
     call: &ToolCall,
     action: &Action,
@@ -63,10 +63,10 @@ pub(crate) async fn with_path(
     let touched = action.touches().into_iter().zip(opened);
     let absent = touched.filter(|(touch, opened)| is_sought(touch.access) && opened.fact.kind == Kind::Absent).map(|(_, opened)| opened);
     let Some(target) = absent.map(|opened| opened.target.clone()).next() else { return refusal };
-    let caller = Lister { house, gate, call };
+    let caller = Lister { server, gate, call };
     let Some((folder, missing)) = caller.last_folder(&target) else { return refusal };
     let whole = caller.list(&Target { root: target.root.clone(), path: RelPath::ROOT }, DEEPEST);
-    let (roots, manifest, session) = (Arc::clone(&house.sandbox().roots), Arc::clone(gate.manifest()), call.caller.session.clone());
+    let (roots, manifest, session) = (Arc::clone(&server.sandbox().roots), Arc::clone(gate.manifest()), call.caller.session.clone());
     let looking = tokio::task::spawn_blocking(move || {
         let judge = |path: &RelPath, is_folder| visible(&manifest, &target.root, path, is_folder);
         let name = target.path.segments().last().map(String::as_str).unwrap_or_default();
@@ -89,7 +89,7 @@ pub(crate) async fn with_path(
 
 /// Looks for what a call meant: at nothing that its caller could not list with a call of its own, without a question.
 struct Lister<'a> {
-    house: &'a House,
+    server: &'a ServerContext,
     gate: &'a CallGate,
     call: &'a ToolCall,
 }
@@ -113,7 +113,7 @@ impl Lister<'_> {
 
     /// A folder opened for listing, where `list_directory` with this depth would be done for the caller at once.
     fn list(&self, folder: &Target, depth: u32) -> Option<Opened> {
-        let tool = self.house.tool("list_directory")?;
+        let tool = self.server.tool("list_directory")?;
         let manifest = self.gate.manifest();
         let state = State::default();
         let capability = policy::admit(manifest, &self.call.caller, tool.spec().name, Some(tool.spec()), &state).ok()?;
@@ -121,7 +121,7 @@ impl Lister<'_> {
         let action = tool.plan(capability.check_arguments(&arguments, None, filter::scan_arguments).ok()?).ok()?;
         let screened = capability.screen(&action).ok()?;
         let session = &self.call.caller.session;
-        let opened = self.house.sandbox().look(session, &screened.targets, &[Access::List], manifest.files.symlinks).ok()?.pop()?;
+        let opened = self.server.sandbox().look(session, &screened.targets, &[Access::List], manifest.files.symlinks).ok()?.pop()?;
         let facts = Facts { paths: vec![opened.fact.clone()], ..Facts::default() };
         let verdict = policy::judge(&capability, &action, &screened, &facts, &state);
         (verdict.decision == Decision::Allow && !verdict.review_due).then_some(opened)

@@ -1,4 +1,4 @@
-//! `serve --http`: an address becomes a listener, files become keys, and the house is served to many.
+//! `serve --http`: an address becomes a listener, files become keys, and the server is served to many.
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where an address becomes a listener and a path a file")]
 
@@ -18,7 +18,7 @@ use super::arguments::{HttpChoice, ManifestChoice};
 use super::logs::LogFormat;
 use super::run::Fault;
 use super::setup::Found;
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::manifest::Manifest;
 use crate::model::HttpUrl;
 use crate::server::http::{Door, Options, Source};
@@ -64,7 +64,7 @@ impl Address {
     }
 }
 
-/// Builds the house and serves it until the process is told to stop.
+/// Builds the server and serves it until the process is told to stop.
 pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &ManifestChoice, form: LogFormat) -> Result<(), Fault> {
     let clients = &mut found.manifest.clients;
     if let Some(profile) = from.profile.as_deref() {
@@ -95,7 +95,7 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
         }
         may_listen(manifest, &at).map_err(|fault| fault.to_string())
     };
-    let house = Arc::new(super::run::watched(from, found, Box::new(adjust))?);
+    let server = Arc::new(super::run::watched(from, found, Box::new(adjust))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let door = open(address).await?;
@@ -104,15 +104,15 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
             Door::Unix(_) => (address.shown(), ", path /mcp"),
         };
         form.serving(&at, &format!("serving MCP at {at}{what}"))?;
-        let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base) };
-        let outcome = crate::server::serve_http(Arc::clone(&house), options).await;
+        let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&server), base) };
+        let outcome = crate::server::serve_http(Arc::clone(&server), options).await;
         if let Address::Unix(path) = address {
             let _ = std::fs::remove_file(path);
         }
         outcome
     });
     runtime.shutdown_timeout(Duration::from_millis(100));
-    house.close();
+    server.close();
     outcome.map_err(Fault::from)
 }
 
@@ -175,15 +175,15 @@ fn tls(certificate: &Path, key: &Path) -> Result<rustls::ServerConfig, Fault> {
 }
 
 /// Reads the keys of an issuer: a file beside the manifest, or a URL through the egress guard.
-fn source(house: Arc<House>, base: PathBuf) -> Source {
+fn source(server: Arc<ServerContext>, base: PathBuf) -> Source {
     Arc::new(move |place: String| {
-        let (house, base) = (Arc::clone(&house), base.clone());
+        let (server, base) = (Arc::clone(&server), base.clone());
         Box::pin(async move {
             if !place.starts_with("https://") {
                 return std::fs::read(base.join(&place)).map_err(|fault| fault.to_string());
             }
             let url = HttpUrl::parse(&place).map_err(|refusal| refusal.to_string())?;
-            house.sandbox().fetch_document(&url, &house.gate().manifest().network).await.map_err(|denied| denied.refusal().to_string())
+            server.sandbox().fetch_document(&url, &server.gate().manifest().network).await.map_err(|denied| denied.refusal().to_string())
         })
     })
 }

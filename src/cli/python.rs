@@ -22,7 +22,7 @@ pub(super) fn run(file: &Path, choice: &ManifestChoice) -> Result<Report, Fault>
     reader(file)?.read_to_string(&mut code)?;
     let found = setup::find_trusted(choice)?;
     let profile = setup::stdio_profile(&found.manifest, choice)?;
-    let house = setup::build(found)?;
+    let server = setup::build(found)?;
     let caller = operator(profile);
     let session = caller.session.clone();
     let call = ToolCall {
@@ -36,13 +36,13 @@ pub(super) fn run(file: &Path, choice: &ManifestChoice) -> Result<Report, Fault>
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
     let reply = runtime.block_on(async {
-        let place = house.gate().queue().enter();
-        let reply = calls::answer(&house, call, &Nobody, stage, &place).await;
-        house.sandbox().close().await;
+        let place = server.gate().queue().enter();
+        let reply = calls::answer(&server, call, &Nobody, stage, &place).await;
+        server.sandbox().close().await;
         reply
     });
-    house.session_ends(&session);
-    house.close();
+    server.session_ends(&session);
+    server.close();
     let (failed, text, json) = match reply.into_answer() {
         Answer::Done { filtered, .. } => {
             let parts = filtered.into_parts();

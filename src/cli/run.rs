@@ -234,22 +234,22 @@ fn serve_in(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Resu
         return super::http::serve(http, address, found, choice, form).map(|()| End::Done);
     }
     let profile = setup::stdio_profile(&found.manifest, choice)?;
-    let house = Arc::new(watched(choice, found, Box::new(|_| Ok(())))?);
+    let server = Arc::new(watched(choice, found, Box::new(|_| Ok(())))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
-    let outcome = runtime.block_on(server::serve_stdio(Arc::clone(&house), profile));
+    let outcome = runtime.block_on(server::serve_stdio(Arc::clone(&server), profile));
     // What a call left behind on a blocking thread must not hold the exit.
     runtime.shutdown_timeout(Duration::from_millis(100));
-    house.close();
+    server.close();
     outcome.map(|()| End::Done).map_err(Fault::from)
 }
 
-/// A house whose manifest may change while it is served.
-pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watch::Adjust) -> Result<crate::house::House, Fault> {
+/// A server whose manifest may change while it is served.
+pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watch::Adjust) -> Result<crate::context::ServerContext, Fault> {
     let file = watch::ManifestFile::of(choice, &found, adjust)?;
-    let house = setup::build(found)?;
+    let server = setup::build(found)?;
     Ok(match file {
-        Some(file) => house.watching(Box::new(file)),
-        None => house,
+        Some(file) => server.watching(Box::new(file)),
+        None => server,
     })
 }
 

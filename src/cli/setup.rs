@@ -1,4 +1,4 @@
-//! From a choice of manifest to a house: the only place where the command line's authority over folders, clock and environment is handed down.
+//! From a choice of manifest to a server: the only place where the command line's authority over folders, clock and environment is handed down.
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
@@ -12,9 +12,9 @@ use super::lookup::{self, By};
 use super::run::Fault;
 use super::{check, environment, rule_files, trust};
 use crate::audit::Log;
+use crate::context::ServerContext;
 use crate::entry;
 use crate::gate::Gate;
-use crate::house::House;
 use crate::manifest::{self, Manifest, Place};
 use crate::sandbox::files::{self, Roots, Where};
 use crate::sandbox::web::{self, Egress};
@@ -168,9 +168,9 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
     }
 }
 
-/// Opens everything the manifest names and builds the house.
+/// Opens everything the manifest names and builds the server.
 /// # Errors  What cannot be opened; nothing is served then.
-pub fn build(mut found: Found) -> Result<House, Fault> {
+pub fn build(mut found: Found) -> Result<ServerContext, Fault> {
     let path = found.state()?;
     let places = checked_places(&mut found, &path)?;
     let state = Arc::new(StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?);
@@ -190,10 +190,10 @@ pub fn build(mut found: Found) -> Result<House, Fault> {
     let log = Arc::new(log);
     let gate = Gate::new(found.manifest, state).map_err(unusable("the shared counts cannot be opened"))?;
     let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
-    let house = House::new(log, gate, sandbox, tools::all());
+    let server = ServerContext::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
-    house.manifest_loaded(&place);
-    Ok(house)
+    server.manifest_loaded(&place);
+    Ok(server)
 }
 
 /// How the programs of a manifest are run.

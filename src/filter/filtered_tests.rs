@@ -11,14 +11,14 @@ fn is_clean(filtered: &Filtered) -> bool {
 
 #[test]
 fn what_a_page_calls_itself_is_cleaned_like_what_it_says() {
-    let title = "Key AKIAQ7ZT3N5WXK2VPLMR\u{202e}\nof the house";
+    let title = "Key AKIAQ7ZT3N5WXK2VPLMR\u{202e}\nof the server";
     let mut output = Output::text("a page".to_owned());
     output.meta.insert("toolgate/page".to_owned(), json!({"final_url": "https://a.example/", "status": 200, "title": title}));
     let filtered = Filtered::of(output, &Filters::default(), "d", Provenance::default()).unwrap();
     let page = &filtered.parts().meta["toolgate/page"];
     assert_eq!((&page["final_url"], &page["status"]), (&json!("https://a.example/"), &json!(200)));
     let shown = page["title"].as_str().unwrap();
-    assert!(shown.starts_with("Key ") && shown.ends_with("of the house"), "{shown}");
+    assert!(shown.starts_with("Key ") && shown.ends_with("of the server"), "{shown}");
     assert!(!shown.contains("AKIA") && !shown.contains('\u{202e}') && !shown.contains('\n'), "{shown}");
     assert!(!is_clean(&filtered));
 }

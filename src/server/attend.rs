@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::operator::{self, Operators};
-use crate::house::House;
+use crate::context::ServerContext;
 
 /// Runs until dropped.
 #[derive(Debug)]
@@ -25,16 +25,16 @@ impl Drop for Attending {
 }
 
 /// Begins to attend.
-pub(super) fn attend(house: &Arc<House>) -> Attending {
-    let tasks = vec![tokio::spawn(watch_the_switch(Arc::clone(house))), tokio::spawn(sweep(Arc::clone(house)))];
-    Attending { tasks, _operators: operator::listen(house) }
+pub(super) fn attend(server: &Arc<ServerContext>) -> Attending {
+    let tasks = vec![tokio::spawn(watch_the_switch(Arc::clone(server))), tokio::spawn(sweep(Arc::clone(server)))];
+    Attending { tasks, _operators: operator::listen(server) }
 }
 
 /// How often a server that nobody calls looks whether its manifest changed.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Takes signals from now on; the future waits for one that ends the server, and acts on the others meanwhile.
-pub(super) fn stop_signal(house: Arc<House>) -> impl Future<Output = ()> {
+pub(super) fn stop_signal(server: Arc<ServerContext>) -> impl Future<Output = ()> {
     let signals =
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
     async move {
@@ -47,40 +47,40 @@ pub(super) fn stop_signal(house: Arc<House>) -> impl Future<Output = ()> {
             tokio::select! {
                 _ = terminate.recv() => return,
                 _ = interrupt.recv() => return,
-                _ = kill.recv() => house.kill("SIGUSR2").await,
-                _ = hangup.recv() => house.refresh().await,
-                _ = look.tick() => house.refresh().await,
+                _ = kill.recv() => server.kill("SIGUSR2").await,
+                _ = hangup.recv() => server.refresh().await,
+                _ = look.tick() => server.refresh().await,
             }
         }
     }
 }
 
 /// Ends everything as soon as anybody pulls the switch: also what runs between calls, which no call looks after.
-async fn watch_the_switch(house: Arc<House>) {
+async fn watch_the_switch(server: Arc<ServerContext>) {
     // Not a pipe, and read like one: a descriptor that becomes readable.
-    let watch = house.state().watch().and_then(Receiver::from_owned_fd_unchecked);
+    let watch = server.state().watch().and_then(Receiver::from_owned_fd_unchecked);
     let Ok(mut watch) = watch else {
         tracing::warn!("the state folder cannot be watched; running calls look at the kill switch themselves");
         return;
     };
-    let mut was_killed = house.state().is_killed();
+    let mut was_killed = server.state().is_killed();
     // inotify(7) gives whole events only, the longest of which is a name of 255 bytes with its head.
     let mut events = [0; 4096];
     while watch.read(&mut events).await.is_ok_and(|read| read > 0) {
-        let is_killed = house.state().is_killed();
+        let is_killed = server.state().is_killed();
         if is_killed && !was_killed {
-            house.stop_everything().await;
+            server.stop_everything().await;
         }
         was_killed = is_killed;
     }
 }
 
 /// Keeps the switch ready for a full disk, and removes questions, marks and keys that nobody can use any more: at the start and every hour.
-async fn sweep(house: Arc<House>) {
+async fn sweep(server: Arc<ServerContext>) {
     const EVERY: Duration = Duration::from_hours(1);
     loop {
-        let house = Arc::clone(&house);
-        let swept = tokio::task::spawn_blocking(move || house.sweep());
+        let server = Arc::clone(&server);
+        let swept = tokio::task::spawn_blocking(move || server.sweep());
         if let Ok(Err(fault)) = swept.await {
             tracing::warn!(%fault, "old questions and marks could not be cleared away");
         }

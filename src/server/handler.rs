@@ -1,4 +1,4 @@
-//! MCP's side of a call: requests become calls of the house, replies become results. Both eras, one handler.
+//! MCP's side of a call: requests become calls of the server, replies become results. Both eras, one handler.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,9 +26,9 @@ use super::metrics::Metrics;
 use super::resources;
 use super::seal::Seals;
 use crate::calls;
+use crate::context::ServerContext;
 use crate::entry::Answer;
 use crate::gate::Place;
-use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Inside, Refusal, Repeat, ToolCall};
 use crate::tool::{Progress, Stage, Tool};
 use crate::tools::schema::as_meant;
@@ -44,10 +44,10 @@ pub(super) struct Peer {
     pub(super) profile: Option<String>,
 }
 
-/// The handler of one connection: a cheap clone over the shared house.
+/// The handler of one connection: a cheap clone over the shared server.
 #[derive(Clone)]
 pub(super) struct Handler {
-    pub(super) house: Arc<House>,
+    pub(super) server: Arc<ServerContext>,
     pub(super) peer: Peer,
     pub(super) seals: Seals,
     /// Cancelled as soon as nobody can answer a question any more.
@@ -76,7 +76,7 @@ impl Handler {
         });
         let arguments = params.arguments.unwrap_or_default();
         ToolCall {
-            arguments: match self.house.tool(&params.name) {
+            arguments: match self.server.tool(&params.name) {
                 Some(tool) => as_meant(tool.card().input_schema, arguments),
                 None => arguments,
             },
@@ -124,7 +124,7 @@ const NOTES: usize = 16;
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_resources().build();
-        let roots = self.house.roots_in_line(self.peer.profile.as_deref());
+        let roots = self.server.roots_in_line(self.peer.profile.as_deref());
         ServerConfig::new(capabilities).with_server_info(Self::this_server()).with_instructions(format!(
             "Files are named ROOT/folder/file. Your roots: {roots}. Every call is judged by a policy. Read the resource toolgate://policy for \
              what you may do here. A refusal says which rule decided and what to do instead; repeating the same call does not help."
@@ -133,7 +133,7 @@ impl ServerHandler for Handler {
 
     /// Tells the client when its list of tools is another one, as long as it is there.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (mut tools, gone) = (Tools::of(&self.house, self.peer.profile.clone()), self.eof.clone());
+        let (mut tools, gone) = (Tools::of(&self.server, self.peer.profile.clone()), self.eof.clone());
         tokio::spawn(async move {
             while !context.peer.is_transport_closed() {
                 tokio::select! {
@@ -155,7 +155,7 @@ impl ServerHandler for Handler {
 
     /// The stream of a client that asked for it, until the client or the server ends it.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut tools = Tools::of(&self.house, self.peer.profile.clone());
+        let mut tools = Tools::of(&self.server, self.peer.profile.clone());
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
@@ -176,9 +176,9 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(request.as_ref())?;
         let profile = self.peer.profile.as_deref();
-        let roots = self.house.roots_in_short(profile);
-        self.house.listed(profile);
-        let tools = self.house.tools_for(profile).into_iter().map(|tool| with_roots(describe(tool), tool, &roots)).collect();
+        let roots = self.server.roots_in_short(profile);
+        self.server.listed(profile);
+        let tools = self.server.tools_for(profile).into_iter().map(|tool| with_roots(describe(tool), tool, &roots)).collect();
         let mut result = ListToolsResult::with_all_items(tools).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result)
@@ -186,22 +186,22 @@ impl ServerHandler for Handler {
 
     fn get_tool(&self, name: &str) -> Option<McpTool> {
         // Asked for with every call of 2026-07-28: one tool is looked at, and its card is made once.
-        let tool = self.house.tool(name)?;
-        self.house.could_use(self.peer.profile.as_deref(), tool).then(|| describe(tool))
+        let tool = self.server.tool(name)?;
+        self.server.could_use(self.peer.profile.as_deref(), tool).then(|| describe(tool))
     }
 
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let call = self.call(params, &context);
         // Over standard input it was taken when the request was read, so that calls keep their order.
-        let place = context.extensions.get::<Arc<Place>>().cloned().unwrap_or_else(|| Arc::new(self.house.gate().queue().enter()));
+        let place = context.extensions.get::<Arc<Place>>().cloned().unwrap_or_else(|| Arc::new(self.server.gate().queue().enter()));
         // Over HTTP a session with a call under way, or one that waits for a person, is not idle.
         let _held = self.seat.as_ref().map(|seat| {
-            seat.begin(&self.house);
+            seat.begin(&self.server);
             seat.hold()
         });
         let _running = self.metrics.as_ref().map(|metrics| metrics.running.one());
         let begun = Instant::now();
-        let tool = self.house.tool(&call.tool).map_or("unknown", |tool| tool.spec().name);
+        let tool = self.server.tool(&call.tool).map_or("unknown", |tool| tool.spec().name);
         let progress = Self::progress(&context);
         // Cancelled by the client, by the end of the connection, or by the end of the server; a time-out of ours ends only this call.
         let cancel = context.ct.child_token();
@@ -215,7 +215,7 @@ impl ServerHandler for Handler {
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let stop = cancel.clone();
-        let mut answering = std::pin::pin!(calls::answer(&self.house, call, &asker, Stage { cancel, progress }, &place));
+        let mut answering = std::pin::pin!(calls::answer(&self.server, call, &asker, Stage { cancel, progress }, &place));
         let answer = tokio::select! {
             biased;
             answer = &mut answering => answer,
@@ -238,7 +238,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request.as_ref())?;
         let mut result =
-            ListResourcesResult::with_all_items(resources::list(&self.house, &self.peer)).with_cache_scope(CacheScope::Private);
+            ListResourcesResult::with_all_items(resources::list(&self.server, &self.peer)).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result)
     }
@@ -248,7 +248,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let Some(contents) = resources::read(&self.house, &self.peer, &request.uri) else {
+        let Some(contents) = resources::read(&self.server, &self.peer, &request.uri) else {
             let what = format!("there is no resource `{}`", crate::filter::escape_line(&request.uri));
             return Err(ErrorData::resource_not_found(what, Some(json!({"uri": request.uri}))));
         };
@@ -288,17 +288,17 @@ fn no_method(name: &str) -> ErrorData {
 
 /// The tools of a profile, and when they are others.
 struct Tools {
-    house: Arc<House>,
+    server: Arc<ServerContext>,
     profile: Option<String>,
     known: (Vec<&'static str>, String),
     changes: tokio::sync::watch::Receiver<u64>,
 }
 
 impl Tools {
-    fn of(house: &Arc<House>, profile: Option<String>) -> Self {
+    fn of(server: &Arc<ServerContext>, profile: Option<String>) -> Self {
         // Before the look, so that no change between the two is missed.
-        let changes = house.changes();
-        let mut tools = Self { house: Arc::clone(house), profile, known: Default::default(), changes };
+        let changes = server.changes();
+        let mut tools = Self { server: Arc::clone(server), profile, known: Default::default(), changes };
         tools.known = tools.listed();
         tools
     }
@@ -306,7 +306,7 @@ impl Tools {
     /// What a list of tools is made of: the tools' names, and the roots.
     fn listed(&self) -> (Vec<&'static str>, String) {
         let profile = self.profile.as_deref();
-        (self.house.tools_for(profile).iter().map(|tool| tool.spec().name).collect(), self.house.roots_in_line(profile))
+        (self.server.tools_for(profile).iter().map(|tool| tool.spec().name).collect(), self.server.roots_in_line(profile))
     }
 
     /// Waits until the list is another one; false where they cannot change any more. Cancel-safe.

@@ -88,7 +88,7 @@ impl Metrics {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry((name, labels)).or_default() += value;
     }
 
-    /// Counts an answered call; `tool` is one the house has, or `unknown`.
+    /// Counts an answered call; `tool` is one the server has, or `unknown`.
     pub(super) fn answered(&self, tool: &'static str, answer: &Answer, time: Duration) {
         let (verdict, status) = words(answer);
         self.add("toolgate_calls_total", labels(&[("tool", tool), ("verdict", verdict), ("status", status)]), 1);

@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
 use crate::audit::{Event, Record, Sync};
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::policy::is_caller;
 use crate::state::{Answered, Ask, Checked, Operator, Place, Say, persons};
 
@@ -66,13 +66,13 @@ impl Drop for Operators {
 }
 
 /// Begins to listen; a server that cannot be reached by operators serves all the same, and says so.
-pub(super) fn listen(house: &Arc<House>) -> Option<Operators> {
-    let listener = house.state().listen().and_then(|(listener, place)| {
+pub(super) fn listen(server: &Arc<ServerContext>) -> Option<Operators> {
+    let listener = server.state().listen().and_then(|(listener, place)| {
         listener.set_nonblocking(true)?;
         Ok((UnixListener::from_std(listener)?, place))
     });
     match listener {
-        Ok((listener, place)) => Some(Operators { task: tokio::spawn(accept(listener, Arc::clone(house))), _place: place }),
+        Ok((listener, place)) => Some(Operators { task: tokio::spawn(accept(listener, Arc::clone(server))), _place: place }),
         Err(fault) => {
             tracing::warn!(%fault, "operators cannot reach this server");
             None
@@ -83,16 +83,16 @@ pub(super) fn listen(house: &Arc<House>) -> Option<Operators> {
 /// Connections at one time; an operator needs one.
 const MOST: usize = 16;
 
-async fn accept(listener: UnixListener, house: Arc<House>) {
+async fn accept(listener: UnixListener, server: Arc<ServerContext>) {
     let places = Arc::new(tokio::sync::Semaphore::new(MOST));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Beyond the bound the connection is closed at once.
                 let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-                let house = Arc::clone(&house);
+                let server = Arc::clone(&server);
                 tokio::spawn(async move {
-                    if let Err(fault) = attend(stream, &house).await {
+                    if let Err(fault) = attend(stream, &server).await {
                         tracing::info!(%fault, "an operator's connection ended");
                     }
                     drop(place);
@@ -111,13 +111,13 @@ const LINE: u64 = 64 << 10;
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_mins(10);
 
-async fn attend(stream: UnixStream, house: &Arc<House>) -> std::io::Result<()> {
+async fn attend(stream: UnixStream, server: &Arc<ServerContext>) -> std::io::Result<()> {
     let peer = stream.peer_cred()?;
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
-    let own = house.state().owner();
+    let own = server.state().owner();
     if peer.uid() != own && peer.uid() != 0 {
-        record(house, Event::OperatorRefused, None, json!({"uid": peer.uid(), "why": "another user"}))?;
+        record(server, Event::OperatorRefused, None, json!({"uid": peer.uid(), "why": "another user"}))?;
         return Ok(());
     }
     let by_root = peer.uid() != own;
@@ -129,7 +129,7 @@ async fn attend(stream: UnixStream, house: &Arc<House>) -> std::io::Result<()> {
             return Ok(());
         }
         let answer = match serde_json::from_slice::<Request>(&line) {
-            Ok(request) => answer(house, request, peer.uid(), by_root).await.unwrap_or_else(|fault| failed(&fault.to_string())),
+            Ok(request) => answer(server, request, peer.uid(), by_root).await.unwrap_or_else(|fault| failed(&fault.to_string())),
             Err(_) => failed("this is no request"),
         };
         let mut line = answer.to_string().into_bytes();
@@ -142,26 +142,26 @@ fn failed(why: &str) -> Value {
     json!({"ok": false, "why": why})
 }
 
-async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -> std::io::Result<Value> {
+async fn answer(server: &Arc<ServerContext>, request: Request, uid: u32, by_root: bool) -> std::io::Result<Value> {
     match request {
         Request::List => {
-            let now = house.gate().tick();
-            let waiting = house.state().asks()?.into_iter().filter(|ask| !ask.is_over(now));
+            let now = server.gate().tick();
+            let waiting = server.state().asks()?.into_iter().filter(|ask| !ask.is_over(now));
             // A whole difference is long; it is shown with its question alone.
             let short = waiting.map(|ask| Ask { diff: String::new(), ..ask });
-            let shown: std::io::Result<Vec<Shown>> = short.map(|ask| shown(house, ask)).collect();
+            let shown: std::io::Result<Vec<Shown>> = short.map(|ask| shown(server, ask)).collect();
             Ok(json!({"ok": true, "questions": shown?}))
         }
-        Request::Show { id } => match house.state().ask(&id)? {
-            Some(ask) => Ok(json!({"ok": true, "question": shown(house, ask)?})),
+        Request::Show { id } => match server.state().ask(&id)? {
+            Some(ask) => Ok(json!({"ok": true, "question": shown(server, ask)?})),
             None => Ok(failed("no such question waits")),
         },
         Request::Answer { id, say, binding, operator, secret, reason } => {
-            let Some(ask) = house.state().ask(&id)? else { return Ok(failed("no such question waits")) };
+            let Some(ask) = server.state().ask(&id)? else { return Ok(failed("no such question waits")) };
             if ask.binding != binding {
                 return Ok(failed("this is not the question you were shown; look at it again"));
             }
-            if ask.is_over(house.gate().tick()) {
+            if ask.is_over(server.gate().tick()) {
                 return Ok(failed("the question has ended"));
             }
             let word = word(say);
@@ -170,10 +170,10 @@ async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -
             if !is_plain && !ask.choices.iter().any(|(value, _)| value == word) {
                 return Ok(failed(&format!("this question does not offer `{word}`")));
             }
-            let house = Arc::clone(house);
+            let server = Arc::clone(server);
             // A passphrase is slow to check, on purpose.
-            let done = tokio::task::spawn_blocking(move || match prove(&house, &ask, say, Prover { operator, secret, uid, by_root })? {
-                Ok(operator) => keep(&house, &ask, operator, say, uid, reason),
+            let done = tokio::task::spawn_blocking(move || match prove(&server, &ask, say, Prover { operator, secret, uid, by_root })? {
+                Ok(operator) => keep(&server, &ask, operator, say, uid, reason),
                 Err(why) => Ok(failed(&why)),
             });
             done.await.map_err(std::io::Error::other)?
@@ -190,7 +190,7 @@ struct Prover {
 }
 
 /// The operator who proved to be one; or why nobody did.
-fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Result<Operator, String>> {
+fn prove(server: &ServerContext, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Result<Operator, String>> {
     let Prover { operator, secret, uid, by_root } = who;
     let unproven = |name: String| Ok(Ok(Operator { name, enrolled_by: None }));
     if by_root {
@@ -200,14 +200,14 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
     if say == Say::Deny && secret.is_none() {
         return unproven(operator.unwrap_or_else(|| format!("uid:{uid}")));
     }
-    let known = house.state().operators()?;
+    let known = server.state().operators()?;
     let name = match (operator, known.as_slice()) {
         (_, []) => return Ok(Err("no operator has a secret yet: toolgate approvals secret set".to_owned())),
         (Some(name), _) => name,
         (None, [only]) => only.name.clone(),
         (None, _) => return Ok(Err("several operators have secrets; say who you are with `--as NAME`".to_owned())),
     };
-    let why = match house.state().check_operator(&name, secret.as_deref().unwrap_or_default(), house.gate().tick().seconds())? {
+    let why = match server.state().check_operator(&name, secret.as_deref().unwrap_or_default(), server.gate().tick().seconds())? {
         Checked::Right if is_caller(&name, &ask.principal) => "nobody approves a call of their own".to_owned(),
         Checked::Right => {
             let enrolled_by = known.into_iter().find(|operator| operator.name == name).and_then(|operator| operator.enrolled_by);
@@ -216,24 +216,29 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
         Checked::Wrong => "the secret is not this operator's".to_owned(),
         Checked::Closed(seconds) => format!("too many wrong secrets; try again in {seconds} s"),
     };
-    record(house, Event::OperatorRefused, Some(ask), json!({"operator": name, "uid": uid, "why": why}))?;
+    record(server, Event::OperatorRefused, Some(ask), json!({"operator": name, "uid": uid, "why": why}))?;
     Ok(Err(why))
 }
 
 /// Keeps an answer: on the record first.
-fn keep(house: &House, ask: &Ask, operator: Operator, say: Say, uid: u32, reason: Option<String>) -> std::io::Result<Value> {
+fn keep(server: &ServerContext, ask: &Ask, operator: Operator, say: Say, uid: u32, reason: Option<String>) -> std::io::Result<Value> {
     let name = operator.name.clone();
-    let answered = Answered::new(ask, operator, say, house.gate().tick());
-    if house.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
+    let answered = Answered::new(ask, operator, say, server.gate().tick());
+    if server.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
         return Ok(failed("you have answered this already"));
     }
     let decision = word(say);
     let reason = reason.map(|reason| reason.chars().take(500).collect::<String>());
-    record(house, Event::ApprovalAnswered, Some(ask), json!({"decision": decision, "operator": name, "uid": uid, "reason_given": reason}))?;
-    if !house.state().put_answer(&answered)? {
+    record(
+        server,
+        Event::ApprovalAnswered,
+        Some(ask),
+        json!({"decision": decision, "operator": name, "uid": uid, "reason_given": reason}),
+    )?;
+    if !server.state().put_answer(&answered)? {
         return Ok(failed("you have answered this already"));
     }
-    let agreed = agreed(house, &ask.id)?;
+    let agreed = agreed(server, &ask.id)?;
     let counted = persons(&agreed).len();
     let lacking = if say == Say::Deny { 0 } else { usize::from(ask.needed).saturating_sub(counted) };
     let note =
@@ -253,19 +258,19 @@ const fn word(say: Say) -> &'static str {
 }
 
 /// The answers that are no refusal.
-fn agreed(house: &House, id: &str) -> std::io::Result<Vec<Answered>> {
-    let mut answers = house.state().answers(id)?;
+fn agreed(server: &ServerContext, id: &str) -> std::io::Result<Vec<Answered>> {
+    let mut answers = server.state().answers(id)?;
     answers.retain(|answered| answered.say != Say::Deny);
     Ok(answers)
 }
 
-fn shown(house: &House, ask: Ask) -> std::io::Result<Shown> {
-    let agreed = persons(&agreed(house, &ask.id)?).into_iter().map(|answered| answered.operator.clone()).collect();
-    Ok(Shown { times: house.state().times_asked(&ask.id), agreed, ask })
+fn shown(server: &ServerContext, ask: Ask) -> std::io::Result<Shown> {
+    let agreed = persons(&agreed(server, &ask.id)?).into_iter().map(|answered| answered.operator.clone()).collect();
+    Ok(Shown { times: server.state().times_asked(&ask.id), agreed, ask })
 }
 
 /// Records what an operator did, on disk before it counts.
-fn record(house: &House, event: Event, ask: Option<&Ask>, facts: Value) -> std::io::Result<()> {
+fn record(server: &ServerContext, event: Event, ask: Option<&Ask>, facts: Value) -> std::io::Result<()> {
     let mut record = Record::new(event);
     let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
     let decision = facts.get("decision").and_then(Value::as_str).map(str::to_owned);
@@ -280,5 +285,5 @@ fn record(house: &House, event: Event, ask: Option<&Ask>, facts: Value) -> std::
         record.approval = Some(&ask.id);
     }
     record.extra = facts.into_iter().filter(|(name, value)| name != "decision" && !value.is_null()).collect();
-    house.log().append(&record, Sync::Durable).map(drop).map_err(std::io::Error::other)
+    server.log().append(&record, Sync::Durable).map(drop).map_err(std::io::Error::other)
 }

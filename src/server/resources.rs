@@ -3,20 +3,20 @@
 use rmcp::model::{Resource, ResourceContents};
 
 use super::handler::Peer;
-use crate::house::House;
+use crate::context::ServerContext;
 
 const POLICY_URI: &str = "toolgate://policy";
 const NETWORK_URI: &str = "toolgate://network";
 
 /// The resources of a caller.
-pub(super) fn list(house: &House, peer: &Peer) -> Vec<Resource> {
+pub(super) fn list(server: &ServerContext, peer: &Peer) -> Vec<Resource> {
     let mut resources = vec![
         Resource::new(POLICY_URI, "policy")
             .with_title("What you may do here")
             .with_description("The policy of this server in plain words: tools, folders, hosts, imports, limits, and what asks a person.")
             .with_mime_type("text/markdown"),
     ];
-    if fetches(house, peer) {
+    if fetches(server, peer) {
         resources.push(
             Resource::new(NETWORK_URI, "network")
                 .with_title("Your web requests")
@@ -30,11 +30,11 @@ pub(super) fn list(house: &House, peer: &Peer) -> Vec<Resource> {
 }
 
 /// The content of a resource; none where the caller has no such resource.
-pub(super) fn read(house: &House, peer: &Peer, uri: &str) -> Option<ResourceContents> {
+pub(super) fn read(server: &ServerContext, peer: &Peer, uri: &str) -> Option<ResourceContents> {
     let (text, kind) = match uri {
-        POLICY_URI => (house.policy_in_words(peer.profile.as_deref()), "text/markdown"),
-        NETWORK_URI if fetches(house, peer) => {
-            (serde_json::to_string_pretty(&house.sandbox().egress.requests_of(&peer.principal)).unwrap_or_default(), "application/json")
+        POLICY_URI => (server.policy_in_words(peer.profile.as_deref()), "text/markdown"),
+        NETWORK_URI if fetches(server, peer) => {
+            (serde_json::to_string_pretty(&server.sandbox().egress.requests_of(&peer.principal)).unwrap_or_default(), "application/json")
         }
         _ => return None,
     };
@@ -45,6 +45,6 @@ pub(super) fn read(house: &House, peer: &Peer, uri: &str) -> Option<ResourceCont
     Some(contents)
 }
 
-fn fetches(house: &House, peer: &Peer) -> bool {
-    house.tools_for(peer.profile.as_deref()).iter().any(|tool| tool.spec().name == "fetch")
+fn fetches(server: &ServerContext, peer: &Peer) -> bool {
+    server.tools_for(peer.profile.as_deref()).iter().any(|tool| tool.spec().name == "fetch")
 }

@@ -7,19 +7,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rmcp::model::{RequestStateCodec, SealOptions};
 
-use crate::house::House;
+use crate::context::ServerContext;
 
 /// The seals of a server. Keys are read when they are needed: questions to people are rare, and a key that was taken away is gone at once.
 #[derive(Debug, Clone)]
-pub(super) struct Seals(Arc<House>);
+pub(super) struct Seals(Arc<ServerContext>);
 
 /// The associated data of every seal: states of other purposes or versions do not open.
 const PURPOSE: &[u8] = b"toolgate approval 1";
 
 impl Seals {
-    /// The seals of a house.
-    pub(super) fn of(house: &Arc<House>) -> Self {
-        Self(Arc::clone(house))
+    /// The seals of a server.
+    pub(super) fn of(server: &Arc<ServerContext>) -> Self {
+        Self(Arc::clone(server))
     }
 
     /// Seals a state for as long as `ttl`; nothing when there is no key.

@@ -17,7 +17,7 @@ use super::attend::{attend, stop_signal};
 use super::handler::{Handler, Peer};
 use super::seal::Seals;
 use super::transport::Wire;
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::model::STDIO;
 use crate::state::token;
 
@@ -27,25 +27,25 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Serves until the input ends or the process is told to stop.
 /// # Errors  When the streams cannot be used or a client speaks something else than MCP.
-pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()> {
+pub async fn serve(server: Arc<ServerContext>, profile: Option<String>) -> io::Result<()> {
     let eof = CancellationToken::new();
     let stopping = CancellationToken::new();
     let session = format!("s_{}", token(8)?);
-    house.session_begins(&session, STDIO, profile.as_deref());
+    server.session_begins(&session, STDIO, profile.as_deref());
     let handler = Handler {
-        house: Arc::clone(&house),
+        server: Arc::clone(&server),
         peer: Peer { principal: STDIO.to_owned(), session: session.clone(), profile: profile.clone() },
-        seals: Seals::of(&house),
+        seals: Seals::of(&server),
         eof: eof.clone(),
         leaving: CancellationToken::new(),
         seat: None,
         metrics: None,
     };
     let (reader, writer) = (reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?);
-    let wire = Wire::new(reader, writer, house.longest_message(), eof.clone(), house.gate().queue().clone());
-    let attending = attend(&house);
-    house.discover(profile.as_deref().into_iter());
-    let watch = tokio::spawn(watch(stop_signal(Arc::clone(&house)), eof, stopping.clone()));
+    let wire = Wire::new(reader, writer, server.longest_message(), eof.clone(), server.gate().queue().clone());
+    let attending = attend(&server);
+    server.discover(profile.as_deref().into_iter());
+    let watch = tokio::spawn(watch(stop_signal(Arc::clone(&server)), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
         Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
         // A client that only looked whether the server starts, or went away before it said anything.
@@ -54,8 +54,8 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     };
     watch.abort();
     drop(attending);
-    house.rest().await;
-    house.session_ends(&session);
+    server.rest().await;
+    server.session_ends(&session);
     outcome
 }
 

@@ -1,4 +1,4 @@
-//! A house of its own for each test: a project, a folder that programs may write, a manifest and a state folder.
+//! A folder of its own for each test: a project, a folder that programs may write, a manifest and a state folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -85,7 +85,7 @@ timeout = "60s"
         )
     }
 
-    /// A path below this house.
+    /// A path below this folder.
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.folder.path().join(below)
     }
@@ -102,7 +102,7 @@ timeout = "60s"
         std::fs::read_to_string(self.path(below)).unwrap_or_else(|fault| format!("<{fault}>"))
     }
 
-    /// The variables a server of this house is started with.
+    /// The variables that its server is started with.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let inherited = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"].into_iter();
         let mut all: Vec<(String, String)> = inherited.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
@@ -111,7 +111,7 @@ timeout = "60s"
         all
     }
 
-    /// The binary with these arguments, in this house.
+    /// The binary with these arguments, in this folder.
     pub(crate) fn toolgate(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
         command.env_clear().envs(self.environment()).args(arguments).current_dir(self.folder.path());

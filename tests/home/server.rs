@@ -1,4 +1,4 @@
-//! A server of a house over HTTP, on a port of its own.
+//! A server over HTTP, on a port of its own.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

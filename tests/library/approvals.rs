@@ -11,9 +11,9 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use toolgate::audit::Log;
+use toolgate::context::ServerContext;
 use toolgate::entry::{self, Answer};
 use toolgate::gate::{Asker, Gate, Permit, Waits};
-use toolgate::house::House;
 use toolgate::model::{Action, Caller, Channel, ClientLabel, Failure, Output, Question, Refusal, Repeat, ToolCall, ToolSpec};
 use toolgate::sandbox::Progress;
 use toolgate::sandbox::Stage;
@@ -83,7 +83,7 @@ impl Site {
         StateDir::open(&self.folder.path().join("state")).unwrap()
     }
 
-    fn house(&self, tools: &'static [&'static dyn Tool]) -> House {
+    fn server(&self, tools: &'static [&'static dyn Tool]) -> ServerContext {
         let mut manifest = manifest::parse(&self.manifest, tools::specs()).unwrap();
         manifest.resolve_roots("/").unwrap();
         let state = self.state();
@@ -92,7 +92,7 @@ impl Site {
         let roots = Roots::open(&[place], &[], Some(state.path())).unwrap();
         let sandbox = Sandbox::new(roots, web::Egress::new(web::Settings::default()), programs::Settings::default());
         let gate = Gate::with_ticks(manifest, Arc::new(state), self.hands.ticks()).unwrap();
-        House::new(Arc::new(log), gate, sandbox, tools)
+        ServerContext::new(Arc::new(log), gate, sandbox, tools)
     }
 }
 
@@ -153,15 +153,15 @@ fn says(decision: &str) -> Value {
     json!({"action": "accept", "content": {"decision": decision}})
 }
 
-async fn answer(house: &House, client: &Client, call: ToolCall) -> Answer {
+async fn answer(server: &ServerContext, client: &Client, call: ToolCall) -> Answer {
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
-    let place = house.gate().queue().enter();
-    calls::answer(house, call, client, stage, &place).await.into_answer()
+    let place = server.gate().queue().enter();
+    calls::answer(server, call, client, stage, &place).await.into_answer()
 }
 
 /// `done`, or the code and what else was told.
-async fn outcome(house: &House, client: &Client, call: ToolCall) -> String {
-    match answer(house, client, call).await {
+async fn outcome(server: &ServerContext, client: &Client, call: ToolCall) -> String {
+    match answer(server, client, call).await {
         Answer::Done { filtered, .. } if !filtered.parts().is_error => "done".to_owned(),
         Answer::Done { .. } => "failed".to_owned(),
         Answer::Refused { refusal, .. } => refusal.code.as_str().to_owned(),
@@ -170,15 +170,15 @@ async fn outcome(house: &House, client: &Client, call: ToolCall) -> String {
 }
 
 /// Makes a call that is asked about: the sealed state, and what a person reads.
-async fn asked(house: &House, client: &Client, content: &str) -> (String, String) {
-    match answer(house, client, call(Channel::Repeat, content, None)).await {
+async fn asked(server: &ServerContext, client: &Client, content: &str) -> (String, String) {
+    match answer(server, client, call(Channel::Repeat, content, None)).await {
         Answer::Ask { question, state, .. } => (state, question.text),
         _ => panic!("nobody was asked"),
     }
 }
 
-async fn repeat(house: &House, client: &Client, state: &str, decision: &str) -> String {
-    outcome(house, client, call(Channel::Repeat, "new\n", Some((state, Some(says(decision)))))).await
+async fn repeat(server: &ServerContext, client: &Client, state: &str, decision: &str) -> String {
+    outcome(server, client, call(Channel::Repeat, "new\n", Some((state, Some(says(decision)))))).await
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_clock_that_is_set_prolongs_no_approval_in_any_process() {
         ),
     ] {
         let site = Site::new("");
-        let (one, two, client) = (site.house(tools::all()), site.house(tools::all()), Client::default());
+        let (one, two, client) = (site.server(tools::all()), site.server(tools::all()), Client::default());
         let (state, _) = asked(&one, &client, "new\n").await;
         set(&site.hands);
         assert_eq!(repeat(&two, &client, &state, "once").await, expect, "{name}");
@@ -241,7 +241,7 @@ async fn a_clock_that_is_set_prolongs_no_approval_in_any_process() {
 async fn an_operators_yes_is_not_prolonged_by_a_clock_either() {
     for (set_back, passed, expect) in [(0, 40, "done"), (3600, 40, "done"), (0, 101, "approval_expired"), (3600, 101, "approval_expired")] {
         let site = Site::new("[approvals]\nlevel_2 = \"operator\"\n");
-        let (one, two, client) = (site.house(tools::all()), site.house(tools::all()), Client { operator: true, ..Client::default() });
+        let (one, two, client) = (site.server(tools::all()), site.server(tools::all()), Client { operator: true, ..Client::default() });
         let (state, _) = asked(&one, &client, "new\n").await;
         let ask = site.state().asks().unwrap().pop().unwrap();
         let ann = Operator { name: "ann".to_owned(), enrolled_by: None };
@@ -253,7 +253,7 @@ async fn an_operators_yes_is_not_prolonged_by_a_clock_either() {
     }
 }
 
-/// A tool of the house under another description.
+/// A tool of the server under another description.
 #[derive(Debug)]
 struct Reworded;
 
@@ -278,22 +278,22 @@ impl Tool for Reworded {
 #[tokio::test]
 async fn a_yes_and_a_grant_under_one_definition_of_a_tool_are_none_under_another() {
     let site = Site::new("");
-    let (one, other, client) = (site.house(tools::all()), site.house(&[&Reworded]), Client::default());
+    let (one, other, client) = (site.server(tools::all()), site.server(&[&Reworded]), Client::default());
     let (state, _) = asked(&one, &client, "new\n").await;
     assert_eq!(repeat(&other, &client, &state, "once").await, "approval_mismatch");
     assert_eq!(site.text(), "old\n");
     // Where the definition is the same it is the yes it was.
-    assert_eq!(repeat(&site.house(tools::all()), &client, &state, "session").await, "done");
+    assert_eq!(repeat(&site.server(tools::all()), &client, &state, "session").await, "done");
     assert_eq!(outcome(&one, &client, call(Channel::Repeat, "newer\n", None)).await, "done", "a grant holds");
     assert_eq!(outcome(&other, &client, call(Channel::Repeat, "newest\n", None)).await, "asked", "and not for another definition");
 }
 
 /// The same call twice at once, with one answer for whoever asks first; what each came to, and how many questions there were.
 async fn twins(site: &Site, decisions: &[&str]) -> ([String; 2], usize) {
-    let (house, client) = (site.house(tools::all()), Client::default());
+    let (server, client) = (site.server(tools::all()), Client::default());
     client.answers.lock().unwrap().extend(decisions.iter().rev().map(|decision| says(decision)));
-    let one = outcome(&house, &client, call(Channel::During, "new\n", None));
-    let two = outcome(&house, &client, call(Channel::During, "new\n", None));
+    let one = outcome(&server, &client, call(Channel::During, "new\n", None));
+    let two = outcome(&server, &client, call(Channel::During, "new\n", None));
     let person = async {
         while client.came.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
@@ -335,44 +335,44 @@ async fn a_repeated_twin_is_allowed_by_the_yes_that_lasts_and_its_own_no_stays_a
         ("once", "once", "approval_replayed"),
     ] {
         let site = Site::new("");
-        let (house, client) = (site.house(tools::all()), Client::default());
-        let ((state, _), (twin, _)) = (asked(&house, &client, "new\n").await, asked(&house, &client, "new\n").await);
+        let (server, client) = (site.server(tools::all()), Client::default());
+        let ((state, _), (twin, _)) = (asked(&server, &client, "new\n").await, asked(&server, &client, "new\n").await);
         assert_eq!(state, twin, "one question for both");
-        assert_eq!(repeat(&house, &client, &state, first).await, "done");
-        assert_eq!(repeat(&house, &client, &twin, second).await, expect, "{first} {second}");
+        assert_eq!(repeat(&server, &client, &state, first).await, "done");
+        assert_eq!(repeat(&server, &client, &twin, second).await, expect, "{first} {second}");
         // Another principal with the same state has neither the yes nor the grant.
         let mut stranger = call(Channel::Repeat, "new\n", Some((&state, Some(says("once")))));
         stranger.caller.principal = "another".to_owned();
-        assert_eq!(outcome(&house, &client, stranger).await, "approval_replayed");
+        assert_eq!(outcome(&server, &client, stranger).await, "approval_replayed");
     }
 }
 
 #[tokio::test]
 async fn beyond_sixty_questions_in_an_hour_nobody_is_asked() {
     let site = Site::new("");
-    let (house, client) = (site.house(tools::all()), Client::default());
+    let (server, client) = (site.server(tools::all()), Client::default());
     for number in 0..60 {
-        asked(&house, &client, &format!("{number}\n")).await;
+        asked(&server, &client, &format!("{number}\n")).await;
         // The same again is the same question and counts for nothing.
-        asked(&house, &client, &format!("{number}\n")).await;
+        asked(&server, &client, &format!("{number}\n")).await;
         site.hands.pass(4);
     }
-    let Answer::Refused { refusal, .. } = answer(&house, &client, call(Channel::Repeat, "more\n", None)).await else { panic!("refused") };
+    let Answer::Refused { refusal, .. } = answer(&server, &client, call(Channel::Repeat, "more\n", None)).await else { panic!("refused") };
     assert_eq!((refusal.code.as_str(), refusal.retry_after_s), ("rate_limited", Some(3600 - 240)));
     assert!(refusal.message.contains("60 questions to a person in any hour"), "{refusal}");
     let mut other = call(Channel::Repeat, "more\n", None);
     other.caller.principal = "another".to_owned();
-    assert_eq!(outcome(&house, &client, other).await, "asked", "others are asked");
+    assert_eq!(outcome(&server, &client, other).await, "asked", "others are asked");
     site.hands.pass(3600 - 240);
-    assert_eq!(outcome(&house, &client, call(Channel::Repeat, "more\n", None)).await, "asked", "the oldest is an hour old");
+    assert_eq!(outcome(&server, &client, call(Channel::Repeat, "more\n", None)).await, "asked", "the oldest is an hour old");
 }
 
 #[tokio::test]
 async fn a_question_says_what_the_filters_found_in_the_arguments() {
     let site = Site::new("[filters.input]\npersonal_data = \"mark\"\n");
-    let (house, client) = (site.house(tools::all()), Client::default());
-    let (_, plain) = asked(&house, &client, "new\n").await;
+    let (server, client) = (site.server(tools::all()), Client::default());
+    let (_, plain) = asked(&server, &client, "new\n").await;
     assert!(!plain.contains("carry"), "{plain}");
-    let (_, told) = asked(&house, &client, "write to jane.doe@example.org or joe@example.org\n").await;
+    let (_, told) = asked(&server, &client, "write to jane.doe@example.org or joe@example.org\n").await;
     assert!(told.contains("\nIts arguments carry: 2 EMAIL."), "{told}");
 }

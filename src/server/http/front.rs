@@ -26,7 +26,7 @@ use super::place::{Foreign, Place};
 use super::seat::{Seat, TakenId};
 use super::sessions::{SEAT, Sessions};
 use super::sse;
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::manifest::{Http, Manifest};
 use crate::server::handler::Peer;
 use crate::server::message::{self, Fault, Malformed, in_one_line};
@@ -35,7 +35,7 @@ use crate::state::token;
 
 /// Everything the routes share. `S` answers MCP; one is made for each session or request.
 pub(super) struct Endpoint<S: Service<RoleServer>> {
-    pub(super) house: Arc<House>,
+    pub(super) server: Arc<ServerContext>,
     pub(super) place: Place,
     /// Names the sessions of principals.
     pub(super) session_key: [u8; 32],
@@ -61,7 +61,7 @@ const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     /// The manifest in force, and its settings for HTTP.
     pub(super) fn manifest(&self) -> Arc<Manifest> {
-        self.house.gate().manifest()
+        self.server.gate().manifest()
     }
 
     /// Host, Origin, identity, in this order: nothing of a foreign page's request is looked at further.
@@ -108,7 +108,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     /// The body of a request, whole, in time and within its bound.
     /// # Errors  413, 408, 400.
     pub(super) async fn body(&self, body: Body) -> Result<bytes::Bytes, Response> {
-        let most = self.house.longest_message();
+        let most = self.server.longest_message();
         let too_large = || {
             self.metrics.refuse("size");
             last(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than the {most} bytes that are read; send less at once"))

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use super::handler::Handler;
 use super::metrics::Metrics;
 use super::seal::Seals;
-use crate::house::House;
+use crate::context::ServerContext;
 use front::Endpoint;
 use listen::Terms;
 use place::Place;
@@ -59,16 +59,16 @@ impl std::fmt::Debug for Options {
 
 /// Serves until the process is told to stop.
 /// # Errors  When the keys of the state folder cannot be read.
-pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
-    let seals = Seals::of(&house);
+pub async fn serve(server: Arc<ServerContext>, options: Options) -> io::Result<()> {
+    let seals = Seals::of(&server);
     let stopping = CancellationToken::new();
     let metrics = Arc::new(Metrics::default());
-    let _attending = super::attend::attend(&house);
-    house.discover(house.gate().manifest().profiles.keys().map(String::as_str));
+    let _attending = super::attend::attend(&server);
+    server.discover(server.gate().manifest().profiles.keys().map(String::as_str));
     let make = {
-        let (house, metrics, gone) = (Arc::clone(&house), Arc::clone(&metrics), stopping.clone());
+        let (server, metrics, gone) = (Arc::clone(&server), Arc::clone(&metrics), stopping.clone());
         move |seat: Arc<Seat>| Handler {
-            house: Arc::clone(&house),
+            server: Arc::clone(&server),
             peer: seat.peer().clone(),
             seals: seals.clone(),
             eof: gone.clone(),
@@ -77,33 +77,33 @@ pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
             metrics: Some(Arc::clone(&metrics)),
         }
     };
-    serve_with(house, options, metrics, stopping, make).await
+    serve_with(server, options, metrics, stopping, make).await
 }
 
 /// The same stack around another answerer of MCP: what a conformance suite is run against.
 /// # Errors  As [`serve`].
 pub async fn serve_other<S: ServerHandler + Send + 'static>(
-    house: Arc<House>,
+    server: Arc<ServerContext>,
     options: Options,
     make: impl Fn(Arc<Seat>) -> S + Clone + Send + Sync + 'static,
 ) -> io::Result<()> {
-    serve_with(house, options, Arc::default(), CancellationToken::new(), make).await
+    serve_with(server, options, Arc::default(), CancellationToken::new(), make).await
 }
 
 async fn serve_with<S: ServerHandler + Send + 'static>(
-    house: Arc<House>,
+    server: Arc<ServerContext>,
     options: Options,
     metrics: Arc<Metrics>,
     stopping: CancellationToken,
     make: impl Fn(Arc<Seat>) -> S + Clone + Send + Sync + 'static,
 ) -> io::Result<()> {
-    let http = house.gate().manifest().http.clone();
+    let http = server.gate().manifest().http.clone();
     let address = match &options.door {
         Door::Tcp(listener) => Some(listener.local_addr()?),
         Door::Unix(_) => None,
     };
     let draining = CancellationToken::new();
-    let sessions = Arc::new(Sessions::new(Arc::clone(&house)));
+    let sessions = Arc::new(Sessions::new(Arc::clone(&server)));
     // Host and Origin are looked at by the front door, for every route alike.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -111,12 +111,12 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
         .with_json_response(true)
         // Our sessions know who may be sent one.
         .with_sse_retry(None)
-        .with_max_request_body_bytes(house.longest_message())
+        .with_max_request_body_bytes(server.longest_message())
         .with_cancellation_token(stopping.clone());
     let factory = make.clone();
     let service = move || SEAT.try_with(|seat| factory(Arc::clone(seat))).map_err(io::Error::other);
     let endpoint = Arc::new(Endpoint {
-        session_key: house.state().key("principal-session")?,
+        session_key: server.state().key("principal-session")?,
         place: Place { address, is_tls: options.tls.is_some() },
         keys: keys::Keys::new(options.source),
         mcp: StreamableHttpService::new(service, Arc::clone(&sessions), config),
@@ -127,7 +127,7 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
         begun: Instant::now(),
         draining: draining.clone(),
         stopping: stopping.clone(),
-        house: Arc::clone(&house),
+        server: Arc::clone(&server),
     });
     let terms = Terms {
         router: router(&endpoint, options.sse),
@@ -139,7 +139,7 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     };
     let reaper = tokio::spawn(reap(Arc::clone(&sessions), http.session_idle));
     // Before the first caller can be answered: a signal that comes right after would end the server as it stands.
-    let stop = super::attend::stop_signal(Arc::clone(&house));
+    let stop = super::attend::stop_signal(Arc::clone(&server));
     let mut listening = tokio::spawn(listen::serve(options.door, terms));
     stop.await;
     draining.cancel();
@@ -163,7 +163,7 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     }
     reaper.abort();
     sessions.end_all().await;
-    house.rest().await;
+    server.rest().await;
     Ok(())
 }
 

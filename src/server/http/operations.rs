@@ -12,7 +12,7 @@ use serde_json::json;
 use super::answers::{challenge, json_answer};
 use super::front::Endpoint;
 use super::identity::{Unknown, brings};
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::server::metrics::{Series, labels};
 
 /// Where RFC 9728 puts the metadata, before the resource's own path.
@@ -27,9 +27,9 @@ pub(super) async fn alive() -> Response {
 pub(super) async fn ready<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>) -> Response {
     let why = if endpoint.draining.is_cancelled() {
         "stopping"
-    } else if !endpoint.house.log().healthy() {
+    } else if !endpoint.server.log().healthy() {
         "audit_unavailable"
-    } else if endpoint.house.state().is_killed() {
+    } else if endpoint.server.state().is_killed() {
         "killed"
     } else {
         return json_answer(StatusCode::OK, json!({"status": "ready"}));
@@ -52,16 +52,16 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(
     if !may {
         return Err(challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host)));
     }
-    let (house, log) = (&endpoint.house, endpoint.house.log());
-    let pool = house.sandbox().python.pool().into_iter();
+    let (server, log) = (&endpoint.server, endpoint.server.log());
+    let pool = server.sandbox().python.pool().into_iter();
     let pool = pool.map(|((profile, state), count)| (("toolgate_python_pool", labels(&[("profile", &profile), ("state", state)])), count));
     let mut now: Series = pool.collect();
-    now.insert(("toolgate_approvals_pending", labels(&[("channel", "operator")])), waiting_for_operators(house).await as u64);
+    now.insert(("toolgate_approvals_pending", labels(&[("channel", "operator")])), waiting_for_operators(server).await as u64);
     for (name, value) in [
         ("toolgate_sessions", (endpoint.sessions.len() + endpoint.streams.len()) as u64),
         ("toolgate_audit_lag_records", log.lag()),
         ("toolgate_audit_healthy", u64::from(log.healthy())),
-        ("toolgate_killed", u64::from(house.state().is_killed())),
+        ("toolgate_killed", u64::from(server.state().is_killed())),
         ("toolgate_uptime_seconds", endpoint.begun.elapsed().as_secs()),
     ] {
         now.insert((name, String::new()), value);
@@ -70,9 +70,9 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(
 }
 
 /// Questions that wait for an operator, of every server on the state folder. They are files: a thread for such work reads them.
-async fn waiting_for_operators(house: &Arc<House>) -> usize {
-    let house = Arc::clone(house);
-    let asks = tokio::task::spawn_blocking(move || house.state().unsettled(house.gate().tick()));
+async fn waiting_for_operators(server: &Arc<ServerContext>) -> usize {
+    let server = Arc::clone(server);
+    let asks = tokio::task::spawn_blocking(move || server.state().unsettled(server.gate().tick()));
     match asks.await.map_err(std::io::Error::other).and_then(|asks| asks) {
         Ok(waiting) => waiting,
         Err(fault) => {

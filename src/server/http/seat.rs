@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::identity::Identity;
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::server::handler::Peer;
 
-/// A session as the house knows it, with what keeps it alive.
+/// A session as the server knows it, with what keeps it alive.
 #[derive(Debug)]
 pub struct Seat {
     peer: Peer,
@@ -98,16 +98,16 @@ impl Seat {
     }
 
     /// Records the session's begin, once.
-    pub(in crate::server) fn begin(&self, house: &Arc<House>) {
+    pub(in crate::server) fn begin(&self, server: &Arc<ServerContext>) {
         if !self.begun.swap(true, Ordering::AcqRel) {
-            house.session_begins(&self.peer.session, &self.peer.principal, self.peer.profile.as_deref());
+            server.session_begins(&self.peer.session, &self.peer.principal, self.peer.profile.as_deref());
         }
     }
 
     /// Ends the session, once: its grants, its folder, its record.
-    pub(super) fn end(&self, house: &House) {
+    pub(super) fn end(&self, server: &ServerContext) {
         if self.begun.load(Ordering::Acquire) && !self.ended.swap(true, Ordering::AcqRel) {
-            house.session_ends(&self.peer.session);
+            server.session_ends(&self.peer.session);
         }
     }
 }

@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use super::events::Events;
 use super::identity::Identity;
 use super::seat::Seat;
-use crate::house::House;
+use crate::context::ServerContext;
 use crate::server::handler::Peer;
 
 tokio::task_local! {
@@ -29,7 +29,7 @@ tokio::task_local! {
 /// All sessions of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    house: Arc<House>,
+    server: Arc<ServerContext>,
     open: Mutex<HashMap<SessionId, Open>>,
     /// From 2026-07-28 a session is the principal, until it is idle.
     principals: Mutex<HashMap<String, Arc<Seat>>>,
@@ -62,8 +62,8 @@ impl Open {
 type Kept = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
 impl Sessions {
-    pub(super) fn new(house: Arc<House>) -> Self {
-        Self { house, open: Mutex::default(), principals: Mutex::default() }
+    pub(super) fn new(server: Arc<ServerContext>) -> Self {
+        Self { server, open: Mutex::default(), principals: Mutex::default() }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -146,8 +146,8 @@ impl Sessions {
         if seats.is_empty() {
             return;
         }
-        let house = Arc::clone(&self.house);
-        let wiped = tokio::task::spawn_blocking(move || seats.iter().for_each(|seat| seat.end(&house))).await;
+        let server = Arc::clone(&self.server);
+        let wiped = tokio::task::spawn_blocking(move || seats.iter().for_each(|seat| seat.end(&server))).await;
         if let Err(fault) = wiped {
             tracing::error!(%fault, "a session could not be wiped");
         }
@@ -166,7 +166,7 @@ impl SessionManager for Sessions {
         let (id, transport) = inner.create_session().await?;
         // Only requests that went through the front door come here; one without a seat has no session either.
         let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
-        seat.begin(&self.house);
+        seat.begin(&self.server);
         self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), seat, is_primed: Arc::default() });
         Ok((id, transport))
     }

@@ -78,7 +78,7 @@ pub(super) async fn open<S: ServerHandler + Send + 'static>(
     let wire = Wire { messages, answers, calls: Arc::clone(&calls), gone: gone.clone() };
     let handler = (endpoint.make)(Arc::clone(&seat));
     endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, calls });
-    seat.begin(&endpoint.house);
+    seat.begin(&endpoint.server);
     tokio::spawn(serve(handler, wire, Arc::clone(&endpoint), id.clone(), seat));
     let first = Event::default().event("endpoint").data(format!("/messages?sessionId={id}"));
     let answers = stream::unfold(outbox, |mut outbox| async { Some((outbox.recv().await?, outbox)) });
@@ -106,9 +106,9 @@ async fn serve<S: ServerHandler + Send + 'static>(handler: S, wire: Wire, endpoi
     }
     gone.cancel();
     endpoint.streams.open().remove(&id);
-    let house = Arc::clone(&endpoint.house);
+    let server = Arc::clone(&endpoint.server);
     // Wiping a folder blocks.
-    if let Err(fault) = tokio::task::spawn_blocking(move || seat.end(&house)).await {
+    if let Err(fault) = tokio::task::spawn_blocking(move || seat.end(&server)).await {
         tracing::error!(%fault, "a session could not be wiped");
     }
 }

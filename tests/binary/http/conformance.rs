@@ -98,7 +98,7 @@ fn fixtures() -> String {
     address.recv().unwrap()
 }
 
-fn house(home: &Home) -> Arc<toolgate::house::House> {
+fn house(home: &Home) -> Arc<toolgate::context::ServerContext> {
     use toolgate::{audit, entry, gate, manifest, sandbox, state, tools};
     let text = std::fs::read_to_string(home.manifest()).unwrap();
     let manifest = manifest::parse(&text, tools::specs()).expect("the manifest of the tests reads well");
@@ -108,7 +108,7 @@ fn house(home: &Home) -> Arc<toolgate::house::House> {
     let egress = sandbox::web::Egress::new(sandbox::web::Settings::default());
     let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::programs::Settings::default());
     let gate = gate::Gate::new(manifest, Arc::new(state)).unwrap();
-    Arc::new(toolgate::house::House::new(Arc::new(log), gate, sandbox, tools::all()))
+    Arc::new(toolgate::context::ServerContext::new(Arc::new(log), gate, sandbox, tools::all()))
 }
 
 #[test]

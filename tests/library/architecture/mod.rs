@@ -1,4 +1,4 @@
-//! The house stands as its map says: reads every source and the list of threats, and tells what breaks a rule.
+//! The sources keep the layout of `docs/architecture.md`: reads each of them and the list of threats, and names what breaks a rule.
 //!
 //! Each rule is a function from a source to its faults, and each is shown a source that breaks it.
 

@@ -17,7 +17,7 @@ pub(crate) struct Names {
     module: Vec<String>,
 }
 
-/// Reads a source. `tests/foo.rs` and `#[cfg(test)]` items are no part of the house.
+/// Reads a source. `tests/foo.rs` and `#[cfg(test)]` items are passed over.
 pub(crate) fn read(source: &Source) -> Names {
     let mut module: Vec<String> = source.path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {

@@ -1,4 +1,4 @@
-//! The rules of the house, each with a source that breaks it.
+//! The rules of the layout, each with a source that breaks it.
 
 use super::Source;
 use super::names;
@@ -12,7 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["calls", "pipeline", "house", "call_log", "reload", "suggest"],
+    &["calls", "pipeline", "context", "call_log", "reload", "suggest"],
     &["tools", "cli", "server"],
 ];
 
@@ -114,7 +114,7 @@ pub(crate) fn looks_up(source: &Source) -> Vec<String> {
         return Vec::new();
     }
     let Some(own) = floor(room(source)) else {
-        return vec![format!("{}: `{}` is no room of the house", source.path, room(source))];
+        return vec![format!("{}: `{}` is a module without a floor", source.path, room(source))];
     };
     let names = names::read(source);
     let used = names.paths.iter().filter(|path| path.first().is_some_and(|root| root == "crate")).filter_map(|path| path.get(1));

@@ -19,7 +19,7 @@ use crate::tool::Tool;
 
 /// One server's log, gate, sandbox and tools.
 #[derive(Debug)]
-pub struct House {
+pub struct ServerContext {
     log: Arc<Log>,
     gate: Gate,
     sandbox: Sandbox,
@@ -36,8 +36,8 @@ pub struct House {
 /// So long after the list of tools was read the processor is left to a program that comes right behind it.
 const BEHIND: Duration = Duration::from_millis(250);
 
-impl House {
-    /// A house of these parts.
+impl ServerContext {
+    /// A server of these parts.
     pub fn new(log: Arc<Log>, gate: Gate, sandbox: Sandbox, tools: &'static [&'static dyn Tool]) -> Self {
         Self {
             log,
@@ -138,8 +138,8 @@ impl House {
     /// which walls hold here. No interpreter waits for a program yet.
     pub fn discover<'p>(self: &Arc<Self>, mut profiles: impl Iterator<Item = &'p str>) {
         if profiles.any(|profile| self.has_tool(profile, "run_python")) {
-            let house = Arc::clone(self);
-            self.spawn(async move { house.sandbox.python.discover().await });
+            let server = Arc::clone(self);
+            self.spawn(async move { server.sandbox.python.discover().await });
         }
     }
 
@@ -147,10 +147,10 @@ impl House {
     pub fn listed(self: &Arc<Self>, profile: Option<&str>) {
         self.prepare(profile);
         if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
-            let house = Arc::clone(self);
+            let server = Arc::clone(self);
             self.spawn(async move {
                 tokio::time::sleep(BEHIND).await;
-                house.sandbox.prepare_fetch();
+                server.sandbox.prepare_fetch();
             });
         }
     }
@@ -163,17 +163,17 @@ impl House {
     /// Gets interpreters ready in the background, once for each profile.
     fn prepare(self: &Arc<Self>, profile: Option<&str>) {
         let Some(profile) = profile.filter(|profile| self.has_tool(profile, "run_python")) else { return };
-        let (house, profile) = (Arc::clone(self), profile.to_owned());
+        let (server, profile) = (Arc::clone(self), profile.to_owned());
         self.spawn(async move {
             // One after the other: what is got ready for one profile often serves another.
-            let mut prepared = house.prepared.lock().await;
+            let mut prepared = server.prepared.lock().await;
             if prepared.insert(profile.clone()) {
-                house.sandbox.python.prepare(house.gate.manifest(), &profile).await;
+                server.sandbox.python.prepare(server.gate.manifest(), &profile).await;
             }
         });
     }
 
-    /// Does something beside what goes on, until it is done or the house is closed.
+    /// Does something beside what goes on, until it is done or the server is closed.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
         while background.try_join_next().is_some() {}
@@ -263,7 +263,7 @@ impl House {
         }
     }
 
-    /// Records an event of the house.
+    /// Records an event of the server.
     pub(crate) fn record(&self, record: &Record<'_>) {
         if let Err(fault) = self.log.append(record, Sync::Handed) {
             tracing::error!(%fault, event = record.event.as_str(), "an event could not be recorded");
