@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a source that cannot be read must fail the test")]
 
+mod costs;
 mod names;
 mod rules;
 mod threats;
