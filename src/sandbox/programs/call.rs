@@ -28,13 +28,13 @@ const MOST_COVERS: usize = 4096;
 const DRAWING: [&str; 3] = ["matplotlib", "seaborn", ".plot"];
 const DRAWER: &str = "matplotlib.pyplot";
 
-/// Few arenas and one thread per numeric library: both reserve address space that the memory limit counts.
+/// One arena and one thread per numeric library: each further one reserves address space that the memory limit counts.
 const ENVIRONMENT: [(&str, &str); 9] = [
     ("PATH", "/usr/bin:/bin"),
     ("HOME", "/tmp"),
     ("TMPDIR", "/tmp"),
     ("LANG", "C.UTF-8"),
-    ("MALLOC_ARENA_MAX", "2"),
+    ("MALLOC_ARENA_MAX", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),
     ("OMP_NUM_THREADS", "1"),
     ("MPLBACKEND", "Agg"),
