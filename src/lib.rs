@@ -2,7 +2,8 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-// From the floor up; a module uses its own floor and those below it.
+// From the floor up; a module uses its own floor and those below it. What needs nothing of the gate is a crate of its own: toolgate-jail (walls and
+// limits of programs), toolgate-pycheck, toolgate-filter (finds and masks) and toolgate-page. docs/architecture.md has the files to open first.
 
 // 0: the state folder, and what the servers on it share: grants, operators' questions, suspensions, the kill switch.
 pub mod state;

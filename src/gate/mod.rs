@@ -1,4 +1,16 @@
 //! Floor 3: a judgement becomes a permit here, and nowhere else.
+//!
+//! | a call | files |
+//! |---|---|
+//! | is counted and admitted | `admit.rs`; `counts.rs` counts, `rates.rs` reserves budgets |
+//! | is judged, and a person is asked where the judgement says so | `resolve.rs` |
+//! | is put as a question: its words, the change it shows, the answers it offers | `question.rs`; `change.rs`, `preview.rs`, `choices.rs` |
+//! | waits for the client of the call (`server/asker.rs` sends the question) | `asking.rs`, `asker.rs` (the trait), `open.rs` (one question at a time) |
+//! | waits for an operator | `operator.rs` |
+//! | is answered | `pending.rs` (what the yes is bound to), `answer.rs` (what it is worth), `grants.rs` (for how long) |
+//! | gets its permit, with the targets as they were opened | `permit.rs`, `opened.rs` |
+//! | took in or changes what came from outside | `taint.rs`, `marks.rs` |
+//! | waits for calls that change the same file; for reviewers | `queue.rs`; `review.rs` |
 
 mod admit;
 mod answer;

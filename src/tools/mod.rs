@@ -101,20 +101,6 @@ mod tests {
     }
 
     #[test]
-    fn every_argument_is_described() {
-        fn walk(at: &str, schema: &Value) {
-            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                assert!(property["description"].is_string(), "{at}.{name}");
-                walk(name, property);
-                walk(name, &property["items"]);
-            }
-        }
-        for tool in all() {
-            walk(tool.spec().name, &Value::Object(tool.card().input_schema.clone()));
-        }
-    }
-
-    #[test]
     fn spec_and_schema_name_the_same_arguments() {
         for tool in all() {
             let card = tool.card();
@@ -155,8 +141,8 @@ mod tests {
                 bytes += serde_json::to_string(&output).unwrap().len();
             }
         }
-        // All of `tools/list` must fit 12 KiB.
-        assert!(bytes <= 12_000, "{bytes} bytes");
+        // A model reads all of `tools/list`; without Python and the web it is 8 KB.
+        assert!(bytes <= 11_000, "{bytes} bytes");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use crate::spec::Limits;
 
 /// Bounds this process and what it starts; `others` are processes that the kernel counts with
-/// them, `calls` how many calls it may get, each with the processor time of one. None can be raised again: soft and hard are the same, and no capability is left.
+/// them, `calls` how many calls it may get, each with the processor time of one. None can be raised again: no capability is left. The memory of all
+/// processes together is bounded by the control group, where there is one (`spawner/cgroup`).
 ///
 /// # Errors
 /// The error number.

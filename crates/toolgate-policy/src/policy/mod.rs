@@ -1,5 +1,17 @@
-//! The decision. Pure steps in the order of the contract, which a live call and `simulate` both go:
+//! The decision. Pure steps, which a live call and `simulate` both go:
 //! [`admit`] → [`Capability::check_arguments`] → the tool's `plan` → [`Capability::screen`] → (the sandbox looks) → [`judge()`].
+//!
+//! The files speak of the lines of the decision, which `toolgate explain` shows. A call must pass each of them:
+//!
+//! | line | asks | file |
+//! |--:|---|---|
+//! | 1–6 | valid manifest, switch, log; profile; tool; counts and budgets; the profile's tools; permissions | `capability.rs`, `window.rs` |
+//! | 7 | names and values of arguments | `arguments.rs` |
+//! | 8 | each path: its text (`paths.rs`: root, denied, allowed), then what was seen there (`facts.rs`) | `screen.rs` calls the first, `judge.rs` the second |
+//! | 9 | each URL, and each address that its host resolved to | `network.rs`, `address.rs`, `facts.rs` |
+//! | 10 | the static check of Python | `program.rs` |
+//! | 11 | the level: the effect, what runs later, the manifest, reviewers | `effect.rs`, `later.rs`, `judge.rs` |
+//! | 12–15 | the mode of that level; a grant; who may be asked; what the answer is worth | `approval.rs`, `scope.rs` |
 
 pub mod address;
 mod approval;
