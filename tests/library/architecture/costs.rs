@@ -36,7 +36,7 @@ fn a_built_in_tool_is_a_file_and_a_line_of_the_registry() {
 fn named_codes<'c>(codes: &[&'c str], text: &str) -> Vec<&'c str> {
     let is_named = |code: &&&str| {
         let name = format!("Code::{code}");
-        text.match_indices(&name).any(|(at, _)| !text[at + name.len()..].starts_with(|next: char| next.is_ascii_alphanumeric()))
+        text.split(&name).skip(1).any(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
     };
     codes.iter().filter(is_named).copied().collect()
 }
