@@ -1,6 +1,6 @@
 //! Floor 1: what the manifest says is done about what the detectors of `toolgate-filter` find. Values in, values out: no I/O, no clock.
 //!
-//! `treatment` judges, masks and counts; `cleaning` applies it to an answer, `arguments` to what a call carries.
+//! `treatment` judges, masks and counts; `cleaning` applies it to every text of an answer, a page's among them, `arguments` to what a call carries.
 
 mod arguments;
 mod cleaning;
