@@ -78,7 +78,7 @@ pub struct Egress {
     connector: Connector,
     connections: Semaphore,
     robots: robots::Cache,
-    begun: verb::Begun,
+    last_pages: verb::LastPages,
     totals: Arc<Totals>,
     watch: Option<Watch>,
 }
@@ -150,7 +150,7 @@ impl Egress {
             connector,
             connections,
             robots: robots::Cache::default(),
-            begun: verb::Begun::default(),
+            last_pages: verb::LastPages::default(),
             totals: Arc::default(),
             watch: None,
         }
