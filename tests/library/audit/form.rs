@@ -1,65 +1,20 @@
 //! What the lines look like, and what the commands make of them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate::audit::{Client, Clock, Event, Filter, Log, Record, Settings, Sync, is_hidden};
+use toolgate::audit::{Event, Filter, Log, Record, Settings, Sync, is_hidden};
 use toolgate::cli::End;
 use toolgate::cli::audit::{self, AuditCommand};
 use toolgate::entry;
 use toolgate::manifest::AuditRules;
 
-/// A clock that moves on by a millisecond at each look.
-fn clock() -> Clock {
-    let ticks = std::sync::atomic::AtomicI64::new(1_795_000_000_000);
-    Arc::new(move || Timestamp::from_millisecond(ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed)).unwrap())
-}
-
-fn scratch() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
-}
+use super::support::{clock, files, finish, records, scratch, start};
 
 fn open(state: &Path) -> Log {
     Log::open(state, entry::settings(&AuditRules::default(), state), clock()).unwrap()
-}
-
-fn start(log: &Log, call: &str, sync: Sync) {
-    let args = log.redact(json!({"path": "project/a.txt", "content": "text", "token": "s3cret"}).as_object().unwrap());
-    let record = Record {
-        call: Some(call),
-        session: Some("s1"),
-        principal: Some("stdio"),
-        profile: Some("standard"),
-        client: Some(Client { name: "probe", version: "1" }),
-        tool: Some("write_file"),
-        args: Some(&args),
-        effect: Some("create"),
-        level: Some(1),
-        decision: Some("allow"),
-        reason: Some("ok"),
-        ..Record::new(Event::CallStarted)
-    };
-    log.append(&record, sync).unwrap();
-}
-
-fn finish(log: &Log, call: &str) {
-    let extra = json!({"status": "success"}).as_object().unwrap().clone();
-    log.append(&Record { call: Some(call), extra, ..Record::new(Event::CallFinished) }, Sync::Handed).unwrap();
-}
-
-/// The files of the log, sorted by name.
-fn files(state: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(state.join("audit")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
-    files.sort();
-    files
-}
-
-fn records(file: &Path) -> Vec<Value> {
-    std::fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The lines without what differs from run to run: names and digests of the chain.
