@@ -22,7 +22,7 @@ impl Formatter for Visible {
         if fragment.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) {
             return out.write_all(fragment.as_bytes());
         }
-        // Two names that look the same must not read the same: what normal form C would change is told apart.
+        // Two names that look the same must not read the same: what normal form C would change is escaped.
         let is_decomposed = !is_nfc(fragment);
         let changes = |letter: char| is_decomposed && is_nfc_quick(std::iter::once(letter)) != IsNormalized::Yes;
         fragment.chars().try_for_each(|letter| match letter {

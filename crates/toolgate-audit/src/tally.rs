@@ -32,7 +32,7 @@ pub struct Tally {
     pub targets: Vec<(String, u64)>,
     /// Questions to a person.
     pub approvals: Approvals,
-    /// Calls whose outcome nobody knows.
+    /// Calls whose outcome is unknown.
     pub unknown: Vec<String>,
     /// Pulls of the emergency stop.
     pub kills: u64,
@@ -45,7 +45,7 @@ pub struct Approvals {
     pub requested: u64,
     /// Answers by decision.
     pub answers: BTreeMap<String, u64>,
-    /// Questions nobody answered in time.
+    /// Questions that expired without an answer.
     pub expired: u64,
     /// Milliseconds from question to answer: the median and the longest.
     pub median_ms: Option<i64>,

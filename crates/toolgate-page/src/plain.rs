@@ -1,4 +1,4 @@
-//! Pages in which there is nothing that content would have to be told from.
+//! Pages that are all content: without navigation, frames or classes.
 
 use super::dom::Dom;
 
