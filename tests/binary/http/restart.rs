@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::http::home::{Home, Policy};
 use crate::http::server::HttpServer;
 use crate::http::wire::{Caller, request};
-use crate::http::{NOTES, house, signal, token};
+use crate::http::{NOTES, house, signal, token, until};
 
 const PLAIN: Policy = Policy { approvals: "", limits: "breaker = { denials = 1000, within = \"1m\" }", python: "" };
 
@@ -74,7 +74,8 @@ fn sessions_of_a_killed_server_are_gone_for_the_next_which_says_so_and_wipes_the
     assert_eq!(left(), 1);
     killed(first);
     let second = HttpServer::start(&home);
-    assert_eq!(left(), 0, "the folder of the lost session is wiped at the start");
+    // On a thread of low priority, beside the first calls.
+    until("the folder of the lost session is wiped", || left() == 0);
     let read = json!({"path": "project/notes.txt"});
     let headers = [("mcp-session-id", session.as_str()), ("accept", "text/event-stream"), ("last-event-id", "1")];
     for answer in [
