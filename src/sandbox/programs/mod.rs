@@ -110,15 +110,6 @@ pub fn too_few_files() -> Option<String> {
     ))
 }
 
-/// A reason that names the bound of open files first, where that is so low that it may be the cause.
-fn for_want_of_files(no_run: NoRun) -> NoRun {
-    match (no_run, too_few_files()) {
-        (NoRun::Unavailable { layer, reason }, Some(few)) => NoRun::Unavailable { layer, reason: format!("{few}; {reason}") },
-        (NoRun::Fault(why), Some(few)) => NoRun::Unavailable { layer: "files".to_owned(), reason: format!("{few}; {why}") },
-        (other, _) => other,
-    }
-}
-
 /// The jail of a server: one interpreter, one backend, chosen once.
 #[derive(Debug, Clone)]
 pub struct Jail {
@@ -133,15 +124,14 @@ impl Jail {
     /// Finds the interpreter and the strongest backend that runs a program on this machine.
     ///
     /// # Errors
-    /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one;
-    /// [`NoRun::Stopped`] when it was stopped.
+    /// [`NoRun::Unavailable`] when there is no interpreter or no backend, or this process may open too few files; a backend
+    /// that was named is never replaced by a weaker one; [`NoRun::Stopped`] when it was stopped.
     pub async fn new(settings: Settings, stop: &CancellationToken) -> Result<Self, NoRun> {
-        let found = tokio::select! {
+        tokio::select! {
             biased;
             () = stop.cancelled() => Err(NoRun::Stopped),
             found = Self::find(settings) => found,
-        };
-        found.map_err(for_want_of_files)
+        }
     }
 
     async fn find(settings: Settings) -> Result<Self, NoRun> {
@@ -152,6 +142,9 @@ impl Jail {
             let (backend, interpreter, probe) = container::find(&settings).await?;
             let (preload, sessions) = (settings.preload.into(), Sessions::new(settings.sessions));
             return Ok(Self { backend, interpreter: Arc::new(interpreter), probe: Arc::new(probe), preload, sessions });
+        }
+        if let Some(reason) = too_few_files() {
+            return Err(NoRun::Unavailable { layer: "files".to_owned(), reason });
         }
         // The spawner starts while the interpreter is looked for.
         let (interpreter, ()) =
@@ -176,11 +169,10 @@ impl Jail {
             return Err(NoRun::Unavailable { layer: "sessions".to_owned(), reason });
         }
         let jail = jail_spec(spec, &self.interpreter, &self.preload)?;
-        let made = match &spec.session {
+        let mut outcome = match &spec.session {
             None => make(&*self.backend, spec, &jail, cancel, &progress).await,
             Some(session) => self.sessions.call(&*self.backend, (session, spec, &jail), cancel, &progress).await,
-        };
-        let mut outcome = made.map_err(for_want_of_files)?;
+        }?;
         outcome.stderr = self.interpreter.without_folders(outcome.stderr);
         Ok(outcome)
     }
