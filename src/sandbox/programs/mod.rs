@@ -135,6 +135,9 @@ impl Jail {
     }
 
     async fn find(settings: Settings) -> Result<Self, NoRun> {
+        if let Some(reason) = too_few_files() {
+            return Err(NoRun::Unavailable { layer: "files".to_owned(), reason });
+        }
         if let Some(reason) = settings.unready {
             return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
         }
@@ -142,9 +145,6 @@ impl Jail {
             let (backend, interpreter, probe) = container::find(&settings).await?;
             let (preload, sessions) = (settings.preload.into(), Sessions::new(settings.sessions));
             return Ok(Self { backend, interpreter: Arc::new(interpreter), probe: Arc::new(probe), preload, sessions });
-        }
-        if let Some(reason) = too_few_files() {
-            return Err(NoRun::Unavailable { layer: "files".to_owned(), reason });
         }
         // The spawner starts while the interpreter is looked for.
         let (interpreter, ()) =
