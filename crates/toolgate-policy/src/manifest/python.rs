@@ -189,7 +189,7 @@ pub struct Python {
     pub container: Option<Container>,
     /// Layers without which `run_python` is refused.
     #[schemars(extend("items" = json!({"type": "string", "enum": ["filesystem", "network", "processes", "syscalls", "memory"]})))]
-    // `memory` is partial on a machine that gives no memory control group; who wants more than that writes it.
+    // Without `memory`: that layer is partial where the machine gives no memory control group.
     #[default(["filesystem", "network", "processes", "syscalls"].map(str::to_owned).into())]
     pub require: Vec<String>,
 }
