@@ -21,7 +21,8 @@ use crate::model::name::{TEMPORARY, is_temporary};
 pub(super) struct Cleaned(Mutex<HashSet<(u64, u64)>>);
 
 impl Cleaned {
-    /// Removes the temporary files of a folder whose lock no server holds; once for each folder.
+    /// Removes the temporary files of a folder whose lock no server holds; once for each folder. The mutex is held until the last one is looked at,
+    /// so that no call of this server is between the creation and the lock of its own temporary file there.
     pub(super) fn clean(&self, folder: &OwnedFd) {
         let Ok(seen) = Stat::of(folder) else { return };
         let mut cleaned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +32,6 @@ impl Cleaned {
         if !cleaned.insert(seen.object()) {
             return;
         }
-        drop(cleaned);
         let Ok(readable) = open_folder(folder) else { return };
         for entry in Dir::read_from(&readable).into_iter().flatten().flatten() {
             if is_temporary(entry.file_name().to_bytes()) {

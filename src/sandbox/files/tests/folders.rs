@@ -58,6 +58,24 @@ fn folders_that_others_made_meanwhile_are_used_and_stay() {
 }
 
 #[test]
+fn calls_that_make_one_folder_at_the_same_time_all_write_below_it() {
+    let fixture = Fixture::new();
+    for round in 0..400 {
+        let start = std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            for file in ["x", "y", "z"] {
+                let (fixture, start) = (&fixture, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    fixture.write(&format!("work/{round}/d/{file}"), file, WriteMode::Create).unwrap();
+                });
+            }
+        });
+        assert_eq!(names(&fixture, &format!("work/{round}/d")), ["x", "y", "z"]);
+    }
+}
+
+#[test]
 fn a_call_that_conflicts_makes_no_folders() {
     let fixture = Fixture::new();
     fixture.put("work/from", "judged");
