@@ -50,7 +50,7 @@ fn the_end_of_the_input_ends_a_running_program_and_the_server() {
     let (server, _, children) = with_running_program(&home);
     let ended = server.close();
     assert_eq!(ended.status.code(), Some(0));
-    assert!(!any_runs(&children), "a child outlived the server");
+    until("the children to end", || !any_runs(&children));
     assert!(!home.path("scratch/done").exists());
     home.verify();
     assert_eq!(last(&home, "run_python")["status"], "killed");
@@ -62,7 +62,7 @@ fn sigterm_ends_a_running_program_and_the_server() {
     let (mut server, _, children) = with_running_program(&home);
     server.signal("-TERM");
     server.wait();
-    assert!(!any_runs(&children), "a child outlived the server");
+    until("the children to end", || !any_runs(&children));
     home.verify();
     assert_eq!(last(&home, "run_python")["status"], "killed");
 }
