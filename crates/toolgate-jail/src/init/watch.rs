@@ -193,12 +193,15 @@ fn descendants(most: u64) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-/// The children of every thread of a process. The file is there in every kernel that was built with `CONFIG_PROC_CHILDREN`.
+/// The children of every thread of a process. The file is there in every kernel that was built with `CONFIG_PROC_CHILDREN`; where this process's own
+/// main thread has none, that is an error.
 fn children(pid: u32) -> Result<Vec<u32>> {
+    let own = std::process::id().to_string();
     let mut found = Vec::new();
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        match std::fs::read_to_string(task?.path().join("children")) {
-            Err(e) if has_ended(&e) && pid != std::process::id() => {}
+        let task = task?;
+        match std::fs::read_to_string(task.path().join("children")) {
+            Err(e) if has_ended(&e) && task.file_name() != *own => {}
             list => found.extend(list?.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok())),
         }
     }
