@@ -111,8 +111,8 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
     Ok(opened(fact, Some(held)))
 }
 
-/// How many folders are missing above a path whose folder was not found; 0 where something on the way is no folder. Where another call has made
-/// the last of them meanwhile, it counts as missing: the write uses the folder that it finds.
+/// How many folders above a path are missing, for a path that had no parent folder when it was opened; 0 where something on the way is no folder.
+/// A parent folder that another call made since then counts as missing: [`Roots::new_place`] uses the folder that it finds.
 fn missing_folders(root: &Root, path: &RelPath) -> usize {
     let folders = path.segments().len().saturating_sub(1);
     for (depth, folder) in path.ancestors().enumerate().skip(1).take(folders) {

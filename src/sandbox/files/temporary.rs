@@ -21,8 +21,8 @@ use crate::model::name::{TEMPORARY, is_temporary};
 pub(super) struct Cleaned(Mutex<HashSet<(u64, u64)>>);
 
 impl Cleaned {
-    /// Removes the temporary files of a folder whose lock no server holds; once for each folder. The mutex is held until the last one is looked at,
-    /// so that no call of this server is between the creation and the lock of its own temporary file there.
+    /// Removes the temporary files of a folder whose lock no server holds; once for each folder. Every call does this before it creates
+    /// its own temporary file, and the mutex is held to the end: no file of this server is seen between its creation and its lock.
     pub(super) fn clean(&self, folder: &OwnedFd) {
         let Ok(seen) = Stat::of(folder) else { return };
         let mut cleaned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
