@@ -63,6 +63,7 @@ fn sigterm_ends_a_running_program_and_the_server() {
     server.signal("-TERM");
     server.wait();
     until("the children to end", || !any_runs(&children));
+    assert!(!home.path("scratch/done").exists());
     home.verify();
     assert_eq!(last(&home, "run_python")["status"], "killed");
 }
