@@ -5,14 +5,18 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tracing::Instrument;
 
 use crate::call_log;
 use crate::context::ServerContext;
-use crate::entry::{Entry, Reply, Status};
+use crate::entry::{CallError, Entry, Reply, Status};
 use crate::filter::{Filtered, scan_arguments};
-use crate::gate::{Admitted, Asker, CallGate, Case, Counted, Granted, Opened, Place, Places, Reservation, Resolution};
-use crate::model::{Action, Bytes, Code, Facts, Failure, Question, Refusal, RunPython, ToolCall};
+use crate::gate::{
+    Admitted, Asker, CallGate, Case, Counted, Granted, Opened, Place, Places, Preview, Repeat, Reservation, Resolution, Seen, World,
+};
+use crate::manifest::Reviewer;
+use crate::model::{Action, Bytes, Code, Facts, Failure, Output, Question, Refusal, RunPython, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::suggest;
 use crate::tool::{Stage, Tool};
@@ -48,22 +52,22 @@ pub async fn answer(
         entry.is_part_of(within.call);
         within.room
     });
-    let (span, begun) = (call_log::span(server, &entry, &call), Instant::now());
+    let (span, started) = (call_log::span(server, &entry, &call), Instant::now());
     let mut counted = Counted::default();
-    let way = walk(server, &gate, &mut entry, &call, asker, stage, place, room, &mut counted);
-    let end = way.instrument(span.clone()).await;
+    let way = Way { server, gate: &gate, call: &call, asker, stage, place, room };
+    let end = way.walk(&mut entry, &mut counted).instrument(span.clone()).await;
     place.leave();
     match end {
         Ok(Turn::Answer(filtered, status)) => {
-            call_log::answered(&span, &filtered, status, begun.elapsed());
+            call_log::answered(&span, &filtered, status, started.elapsed());
             entry.close(filtered, status)
         }
         Ok(Turn::Ask(question, sealed)) => {
-            call_log::asked(&span, begun.elapsed());
+            call_log::asked(&span, started.elapsed());
             entry.ask(question, sealed)
         }
-        Err(End { refusal, status }) => {
-            call_log::refused(&span, &refusal, status, begun.elapsed());
+        Err(CallError { refusal, status }) => {
+            call_log::refused(&span, &refusal, status, started.elapsed());
             // A rate of the call itself counted nothing. One of questions comes after the names in the call were looked up, and stays counted.
             let is_hosts = refusal.rule.as_deref().is_some_and(|rule| rule.starts_with("network.rate_limit_per_"));
             if refusal.code == Code::RateLimited && is_hosts {
@@ -81,291 +85,267 @@ enum Turn {
     Ask(Question, String),
 }
 
-/// How a call's turn ends with a no.
-struct End {
-    refusal: Refusal,
-    status: Status,
-}
-
-impl From<Refusal> for End {
-    fn from(refusal: Refusal) -> Self {
-        Self { refusal, status: Status::Denied }
-    }
-}
-
-impl From<Failure> for End {
-    fn from(Failure(refusal): Failure) -> Self {
-        let status = match refusal.code {
-            Code::Timeout => Status::Timeout,
-            Code::Cancelled | Code::Killed => Status::Killed,
-            _ => Status::Error,
-        };
-        Self { refusal, status }
-    }
-}
-
-/// `room`: what the answer has, where it is a part of another. `taken`: the call as it is counted, as long as it may be taken back.
-#[expect(clippy::too_many_arguments, reason = "all that a call is made of, in the one place where it comes together")]
-async fn walk(
-    server: &ServerContext,
-    gate: &CallGate,
-    entry: &mut Entry,
-    call: &ToolCall,
-    asker: &dyn Asker,
+/// One call on its way.
+struct Way<'a> {
+    server: &'a ServerContext,
+    gate: &'a CallGate,
+    call: &'a ToolCall,
+    asker: &'a dyn Asker,
     stage: Stage,
-    place: &Place,
+    place: &'a Place,
+    /// What the answer has, where it is a part of another.
     room: Option<Bytes>,
-    taken: &mut Counted,
-) -> Result<Turn, End> {
-    // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
-    let tool = server.tool(&call.tool);
-    let mut repeat = gate.repeat(call, asker);
-    let awaited = gate.is_awaited(repeat.as_ref(), call);
-    let admitted = gate.admit(call, tool.map(Tool::spec), awaited);
-    let admitted = admitted
-        .map_err(|refusal| suggest::with_tool(refusal, server.tools(), gate.manifest(), call.caller.profile.as_deref(), &call.tool));
-    let Admitted { mut capability, mut reservation, counted } = admitted?;
-    *taken = counted;
-    capability.max_answer = room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
-    let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
+}
 
-    // 5. Arguments become an action, or a refusal that names the argument. Pure.
-    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?)?;
+/// A call that was read and judged by its text.
+struct Planned {
+    tool: &'static dyn Tool,
+    capability: Capability,
+    reservation: Reservation,
+    action: Action,
+    screened: Screened,
+}
 
-    // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
-    if !action.touches().iter().any(|touch| touch.access.writes()) {
-        place.leave();
-    }
-    if let Action::RunPython(run) = &action {
-        look_for_modules(server, gate, &call.caller.session, run, &mut capability).await;
-    }
-    let mut screened = capability.screen(&action)?;
-    let action = screened.as_judged(action);
-    let (definition, definitions) = (server.definition(tool), server.definitions(tool));
-    let (mut opened, mut facts) = look_in_turn(server, gate, call, &action, &screened, place, &stage).await?;
-    seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
-    let mut granted = loop {
-        let (opened_now, facts_now) = (&opened, &facts);
-        let case = Case {
+impl Way<'_> {
+    /// `taken`: the call as it is counted, as long as it may be taken back.
+    async fn walk(&self, entry: &mut Entry, taken: &mut Counted) -> Result<Turn, CallError> {
+        let Self { server, gate, call, .. } = self;
+        // 3 to 6. Who calls what, and what the text decides. Then a look without effect, the judgement, and a person where it asks for one.
+        let mut repeat = gate.repeat(call, self.asker);
+        let Planned { tool, mut capability, mut reservation, action, mut screened } = self.plan(repeat.as_ref(), taken).await?;
+        let seen = self.look(&action, &screened).await?;
+        screened.take_spelling(&seen.facts);
+        if let (Action::CopyFile(_), Some(from)) = (&action, seen.facts.paths.first()) {
+            // How much a copy will write is known now. Other calls may use the rest of the budget from here on, also while a person is asked.
+            capability.write_left = Some(reservation.keep(Bytes(from.size)));
+        }
+        let (definition, definitions) = (server.definition(tool), server.definitions(tool));
+        let mut case = Case {
             call,
+            entry,
+            asker: self.asker,
+            world: self,
             capability: &capability,
             action: &action,
             screened: &screened,
-            facts: facts_now,
-            opened: opened_now,
-            place,
+            seen,
+            place: self.place,
             definition: &definition,
             definitions: &definitions,
         };
-        let preview = || server.sandbox().preview(&action, opened_now, gate.manifest(), capability.timeout).boxed();
-        match gate.resolve(&case, entry, repeat.take(), &preview, server.sandbox(), asker).await? {
-            Resolution::Granted(granted) => break *granted,
-            Resolution::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-            Resolution::Doomed(failure) => return Err(hinted(server, gate, call, &action, &opened, failure.into()).await),
-            // Each time round, a person has answered, or the same question was ended in another call.
-            Resolution::Again(next) => {
-                repeat = next;
-                (opened, facts) = look_in_turn(server, gate, call, &action, &screened, place, &stage).await?;
+        let resolution = gate.resolve(&mut case, repeat.take()).await;
+        let Seen { opened, facts } = case.seen;
+        let mut granted = match resolution {
+            Ok(Resolution::Granted(granted)) => *granted,
+            Ok(Resolution::Ask(question, sealed)) => return Ok(Turn::Ask(question, sealed)),
+            Err(error) => return Err(self.hinted(&action, &opened, error).await),
+        };
+        // Given up when this call has ended, whichever way: calls that asked the same look then at what it left.
+        let _open = granted.open.take();
+
+        // Further calls of the session wait here for their turn, within the time of a call; one that waited for a person waited outside it.
+        let _slot = self.slot(&capability).await?;
+
+        // 7. The start is in the log before anything happens.
+        self.start(entry, &granted).await?;
+        let (grant, carried) = (granted.grant.clone(), granted.decision.carried.clone());
+        let session = &call.caller.session;
+        gate.contacts(session, screened.url.as_ref());
+        let below = facts.paths.first().map_or(&[] as &[_], |fact| &fact.below);
+        let places = Places { named: &screened.targets, led: screened.led(&facts), below };
+        gate.brings(session, &action, &places);
+        reservation.begin();
+        let sent = Arc::clone(&granted.permit.terms().sent);
+        let output = match self.execute(tool, &capability, granted).await {
+            Ok(output) => output,
+            Err(error) => {
+                let sent = sent.load(Ordering::Relaxed);
+                if sent > 0 {
+                    // Another host has answered it already.
+                    *taken = Counted::default();
+                }
+                match error.status {
+                    Status::Error => reservation.settle_failed(sent),
+                    _ => reservation.settle_cut(sent),
+                }
+                return Err(self.hinted(&action, &opened, error).await);
             }
+        };
+        reservation.settle(output.bytes_written, output.bytes_sent, output.cpu_ms);
+        // A folder that the session made is its own, like a file.
+        if let (Some(key), true) = (grant, output.bytes_written > 0 || matches!(action, Action::CreateDirectory(_)))
+            // Our own change of a remembered target must not end the grant for it.
+            && let Ok(after) = self.see(&action, &screened).await
+        {
+            gate.renew(&action, &key, &opened, &after.opened);
         }
-    };
-    // Given up when this call has ended, whichever way: those who asked the same look then at what it left.
-    let _open = granted.open.take();
 
-    // Further calls of the session wait here for their turn, within the time of a call; who waited for a person waited outside it.
-    let _slot = turn(gate, &capability, &stage).await?;
-
-    let approved = granted.decision.approval.is_some();
-    // A call that waited for nothing was admitted a moment ago by the same manifest and the same look at the switch.
-    let looks_again = approved || !gate.is_new();
-    if looks_again {
-        unchanged(server, gate, approved).await?;
+        // 8. Nothing from outside reaches the model unfiltered.
+        let status = if output.is_error { Status::Error } else { Status::Success };
+        let provenance = gate.provenance(session, &action, &places, &capability.profile, &output);
+        gate.keeps(session, &action, &places, &output, &provenance);
+        let filtered = Filtered::of(output, &gate.manifest().filters, entry.id(), provenance)?;
+        Ok(Turn::Answer(gate.took_in(session, filtered).with_arguments(&carried), status))
     }
 
-    // 7. The start is in the log before anything happens.
-    entry.start(granted.decision.clone(), granted.reach.sync(gate.manifest().audit.durability)).await?;
-    if looks_again && gate.is_killed() {
-        return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
-    }
-    let (grant, carried) = (granted.grant.clone(), granted.decision.carried.clone());
-    gate.contacts(&call.caller.session, screened.url.as_ref());
-    let sent = Arc::clone(&granted.permit.terms().sent);
-    let session = &call.caller.session;
-    let below = facts.paths.first().map_or(&[] as &[_], |fact| &fact.below);
-    let places = Places { named: &screened.targets, led: screened.led(&facts), below };
-    gate.brings(session, &action, &places);
-    reservation.begin();
-    let output = match execute(server, gate, tool, &capability, granted, stage).await {
-        Ok(output) => output,
-        Err(end) => {
-            let end = hinted(server, gate, call, &action, &opened, end).await;
-            let sent = sent.load(Ordering::Relaxed);
-            if sent > 0 {
-                // Another host has answered it already.
-                *taken = Counted::default();
-            }
-            if end.status == Status::Error {
-                reservation.settle_failed(sent);
-            } else {
-                reservation.settle_cut(sent);
-            }
-            return Err(end);
+    /// Stages 3 to 5: which tool, and may this caller use it now; arguments become an action, whose text is judged.
+    async fn plan(&self, repeat: Option<&Repeat>, taken: &mut Counted) -> Result<Planned, Refusal> {
+        let Self { server, gate, call, .. } = self;
+        // The call is counted, whatever it holds, unless it repeats one that was.
+        let tool = server.tool(&call.tool);
+        let admitted = gate.admit(call, tool.map(Tool::spec), gate.is_awaited(repeat, call));
+        let admitted = admitted
+            .map_err(|refusal| suggest::with_tool(refusal, server.tools(), gate.manifest(), call.caller.profile.as_deref(), &call.tool));
+        let Admitted { mut capability, reservation, counted } = admitted?;
+        *taken = counted;
+        capability.max_answer = self.room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
+        let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };
+
+        // Arguments become an action, or a refusal that names the argument. Pure.
+        let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?)?;
+        if !action.touches().iter().any(|touch| touch.access.writes()) {
+            self.place.leave();
         }
-    };
-    reservation.settle(output.bytes_written, output.bytes_sent, output.cpu_ms);
-    // A folder that the session made is its own, like a file.
-    if let (Some(key), true) = (grant, output.bytes_written > 0 || matches!(action, Action::CreateDirectory(_))) {
-        // Our own change of a remembered target must not end the grant for it.
-        if let Ok((after, _)) = look(server, gate, &call.caller.session, &action, &screened).await {
-            gate.renew(&action, &key, &opened, &after);
+        if let Action::RunPython(run) = &action {
+            self.look_for_modules(run, &mut capability).await;
         }
+        let screened = capability.screen(&action)?;
+        Ok(Planned { tool, action: screened.as_judged(action), capability, reservation, screened })
     }
 
-    // 8. Nothing from outside reaches the model unfiltered.
-    let status = if output.is_error { Status::Error } else { Status::Success };
-    let provenance = gate.provenance(session, &action, &places, &capability.profile, &output);
-    gate.keeps(session, &action, &places, &output, &provenance);
-    let filtered = Filtered::of(output, &gate.manifest().filters, entry.id(), provenance)?;
-    Ok(Turn::Answer(gate.took_in(session, filtered).with_arguments(&carried), status))
-}
+    /// Which walls a program lacks, and which of its imports are modules of the roots that it sees.
+    async fn look_for_modules(&self, run: &RunPython, capability: &mut Capability) {
+        let (sandbox, manifest) = (self.server.sandbox(), self.gate.manifest());
+        capability.lacking = sandbox.lacking_wall(manifest).await;
+        let wanted = policy::program::modules_to_look_for(&manifest.python, capability.lacking.as_deref(), &run.code);
+        capability.modules = sandbox.roots.modules(&self.call.caller.session, manifest, &capability.profile, wanted);
+    }
 
-/// Which walls a program lacks, and which of its imports are modules of the roots that it sees.
-async fn look_for_modules(server: &ServerContext, gate: &CallGate, session: &str, run: &RunPython, capability: &mut Capability) {
-    capability.lacking = server.sandbox().lacking_wall(gate.manifest()).await;
-    let wanted = policy::program::modules_to_look_for(&gate.manifest().python, capability.lacking.as_deref(), &run.code);
-    capability.modules = server.sandbox().roots.modules(session, gate.manifest(), &capability.profile, wanted);
-}
+    /// What the action touches, as it is now.
+    async fn see(&self, action: &Action, screened: &Screened) -> Result<Seen, Failure> {
+        let accesses: Vec<_> = action.touches().into_iter().map(|touch| touch.access).collect();
+        let (sandbox, session) = (self.server.sandbox(), &self.call.caller.session);
+        let opened = sandbox.look(session, &screened.targets, &accesses, self.gate.manifest().files.symlinks)?;
+        let addresses = match &screened.url {
+            Some(url) => sandbox.resolve(url).await?,
+            None => Vec::new(),
+        };
+        let facts = Facts { paths: opened.iter().map(|opened| opened.fact.clone()).collect(), addresses, redirects: Vec::new() };
+        Ok(Seen { opened, facts })
+    }
 
-/// Looks when no call that arrived before changes the same: this one is judged on what they leave. Each of them ends within the time of a call.
-async fn look_in_turn(
-    server: &ServerContext,
-    gate: &CallGate,
-    call: &ToolCall,
-    action: &Action,
-    screened: &Screened,
-    place: &Place,
-    stage: &Stage,
-) -> Result<(Vec<Opened>, Facts), End> {
-    let touches = action.touches();
-    let changed = touches.iter().zip(&screened.targets).filter(|(touch, _)| touch.access.writes());
-    let targets: Vec<_> = changed.map(|(_, target)| target.clone()).collect();
-    if !targets.is_empty() {
+    /// An error with the path that was likely meant, where nothing was found at one.
+    async fn hinted(&self, action: &Action, opened: &[Opened], error: CallError) -> CallError {
+        CallError { refusal: suggest::with_path(self.server, self.gate, self.call, action, opened, error.refusal).await, ..error }
+    }
+
+    /// One of the session's places for calls under way.
+    async fn slot(&self, capability: &Capability) -> Result<tokio::sync::OwnedSemaphorePermit, CallError> {
+        let most = policy::concurrent_calls(self.gate.manifest(), &capability.profile);
         tokio::select! {
-            () = place.turn(targets) => {}
-            () = stage.cancel.cancelled() => return Err(cancelled()),
+            slot = tokio::time::timeout(capability.timeout, self.gate.slot(&capability.caller.session, most)) => match slot {
+                Ok(Some(slot)) => Ok(slot),
+                _ => Err(Refusal::new(Code::Quota, format!("{most} calls are under way already, and none of them ended in time"))
+                    .rule("limits.concurrent_calls")
+                    .retry_after(1)
+                    .into()),
+            },
+            () = self.stage.cancel.cancelled() => Err(cancelled().into()),
         }
     }
-    look(server, gate, &call.caller.session, action, screened).await
-}
 
-/// The end of a call that found nothing, with what it was likely to mean.
-async fn hinted(server: &ServerContext, gate: &CallGate, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
-    End { refusal: suggest::with_path(server, gate, call, action, opened, end.refusal).await, ..end }
-}
-
-async fn look(
-    server: &ServerContext,
-    gate: &CallGate,
-    session: &str,
-    action: &Action,
-    screened: &Screened,
-) -> Result<(Vec<Opened>, Facts), End> {
-    let accesses: Vec<_> = action.touches().into_iter().map(|touch| touch.access).collect();
-    let opened = server.sandbox().look(session, &screened.targets, &accesses, gate.manifest().files.symlinks)?;
-    let addresses = match &screened.url {
-        Some(url) => server.sandbox().resolve(url).await?,
-        None => Vec::new(),
-    };
-    let facts = Facts { paths: opened.iter().map(|opened| opened.fact.clone()).collect(), addresses, redirects: Vec::new() };
-    Ok((opened, facts))
-}
-
-/// Takes over what the look told: how paths are spelled, and how much a copy will write. Other calls may use the rest of the budget from here on,
-/// also while a person is asked.
-fn seen(screened: &mut Screened, capability: &mut Capability, reservation: &mut Reservation, action: &Action, facts: &Facts) {
-    screened.take_spelling(facts);
-    if let (Action::CopyFile(_), Some(from)) = (action, facts.paths.first()) {
-        capability.write_left = Some(reservation.keep(Bytes(from.size)));
-    }
-}
-
-/// A call that was judged by a manifest which no longer holds is not made: a person may have taken a minute to answer.
-async fn unchanged(server: &ServerContext, gate: &CallGate, approved: bool) -> Result<(), Refusal> {
-    server.refresh().await;
-    if server.gate().is_current(gate) {
-        return Ok(());
-    }
-    let code = if approved { Code::ApprovalMismatch } else { Code::Conflict };
-    Err(Refusal::new(code, "the manifest changed while the call was being decided").hint("make the call again; it is judged anew"))
-}
-
-/// One of the session's places for calls under way.
-async fn turn(gate: &CallGate, capability: &Capability, stage: &Stage) -> Result<tokio::sync::OwnedSemaphorePermit, End> {
-    let most = policy::concurrent_calls(gate.manifest(), &capability.profile);
-    tokio::select! {
-        slot = tokio::time::timeout(capability.timeout, gate.slot(&capability.caller.session, most)) => match slot {
-            Ok(Some(slot)) => Ok(slot),
-            _ => Err(Refusal::new(Code::Quota, format!("{most} calls are under way already, and none of them ended in time"))
-                .rule("limits.concurrent_calls")
-                .retry_after(1)
-                .into()),
-        },
-        () = stage.cancel.cancelled() => Err(cancelled()),
-    }
-}
-
-async fn execute(
-    server: &ServerContext,
-    gate: &CallGate,
-    tool: &dyn Tool,
-    capability: &Capability,
-    granted: Granted,
-    stage: Stage,
-) -> Result<crate::model::Output, End> {
-    let time = time_of(gate, capability, granted.permit.action());
-    let (cancel, stop) = (stage.cancel.clone(), gate.stop());
-    let mut work = std::pin::pin!(tool.execute(granted.permit, server.sandbox(), stage));
-    let end = tokio::select! {
-        biased;
-        done = &mut work => return match done {
-            Ok(output) if !output.is_error => Ok(output),
-            // The tool was ended before this stage saw the stop: the emergency stop ends programs itself.
-            _ if stop.is_cancelled() || gate.is_killed() => Err(pulled()),
-            _ if cancel.is_cancelled() => Err(cancelled()),
-            done => done.map_err(End::from),
-        },
-        () = tokio::time::sleep(time) => {
-            let why = format!("the call ran longer than its {} s", time.as_secs());
-            End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
+    /// Records the start of a call that may act. One that waited is not made where the manifest or the emergency stop changed meanwhile: a person
+    /// may have taken a minute to answer.
+    async fn start(&self, entry: &mut Entry, granted: &Granted) -> Result<(), CallError> {
+        let Self { server, gate, .. } = self;
+        let approved = granted.decision.approval.is_some();
+        // A call that waited for nothing was admitted a moment ago by the same manifest and the same look at the switch.
+        let looks_again = approved || !gate.is_new();
+        if looks_again {
+            server.refresh().await;
+            if !server.gate().is_current(gate) {
+                let code = if approved { Code::ApprovalMismatch } else { Code::Conflict };
+                let refusal = Refusal::new(code, "the manifest changed while the call was being decided");
+                return Err(refusal.hint("make the call again; it is judged anew").into());
+            }
         }
-        () = gate.killed() => pulled(),
-        () = cancel.cancelled() => cancelled(),
-    };
-    // The tool ends its own work: when it has, nothing of it is left running.
-    cancel.cancel();
-    if tokio::time::timeout(ENDING, work).await.is_err() {
-        tracing::warn!(tool = tool.spec().name, "a call did not end in time and is dropped");
+        entry.start(granted.decision.clone(), granted.reach.sync(gate.manifest().audit.durability)).await?;
+        if looks_again && gate.is_killed() { Err(pulled()) } else { Ok(()) }
     }
-    Err(end)
+
+    async fn execute(&self, tool: &dyn Tool, capability: &Capability, granted: Granted) -> Result<Output, CallError> {
+        let time = self.time_of(capability, granted.permit.action());
+        let (cancel, stop) = (&self.stage.cancel, self.gate.stop());
+        let mut work = std::pin::pin!(tool.execute(granted.permit, self.server.sandbox(), self.stage.clone()));
+        let error = tokio::select! {
+            biased;
+            done = &mut work => return match done {
+                Ok(output) if !output.is_error => Ok(output),
+                // The tool was ended before this stage saw the stop: the emergency stop ends programs itself.
+                _ if stop.is_cancelled() || self.gate.is_killed() => Err(pulled()),
+                _ if cancel.is_cancelled() => Err(cancelled().into()),
+                done => done.map_err(CallError::from),
+            },
+            () = tokio::time::sleep(time) => {
+                let why = format!("the call ran longer than its {} s", time.as_secs());
+                Failure::new(Code::Timeout, why).hint("ask for less at once").into()
+            }
+            () = self.gate.killed() => pulled(),
+            () = cancel.cancelled() => cancelled().into(),
+        };
+        // The tool ends its own work: when it has, nothing of it is left running.
+        cancel.cancel();
+        if tokio::time::timeout(ENDING, work).await.is_err() {
+            tracing::warn!(tool = tool.spec().name, "a call did not end in time and is dropped");
+        }
+        Err(error)
+    }
+
+    /// How long a call may run. A program has a clock of its own, which names its limit, and waits for a jail no longer than that; ours only backs
+    /// it up.
+    fn time_of(&self, capability: &Capability, action: &Action) -> Duration {
+        const BACKUP: Duration = Duration::from_secs(5);
+        match action {
+            Action::RunPython(_) => self.gate.manifest().python.timeout.max(capability.timeout) * 2 + BACKUP,
+            _ => capability.timeout,
+        }
+    }
 }
 
-fn pulled() -> End {
-    End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed }
+impl World for Way<'_> {
+    /// Looks when no call that arrived before changes the same: this one is judged on what they leave. Each of them ends within the time of a call.
+    fn look<'a>(&'a self, action: &'a Action, screened: &'a Screened) -> BoxFuture<'a, Result<Seen, Failure>> {
+        async move {
+            let touches = action.touches();
+            let changed = touches.iter().zip(&screened.targets).filter(|(touch, _)| touch.access.writes());
+            let targets: Vec<_> = changed.map(|(_, target)| target.clone()).collect();
+            if !targets.is_empty() {
+                tokio::select! {
+                    () = self.place.turn(targets) => {}
+                    () = self.stage.cancel.cancelled() => return Err(cancelled()),
+                }
+            }
+            self.see(action, screened).await
+        }
+        .boxed()
+    }
+
+    fn preview<'a>(&'a self, action: &'a Action, seen: &'a Seen, timeout: Duration) -> BoxFuture<'a, Preview> {
+        self.server.sandbox().preview(action, &seen.opened, self.gate.manifest(), timeout).boxed()
+    }
+
+    fn review<'a>(&'a self, reviewer: &'a Reviewer, input: &'a str) -> BoxFuture<'a, Result<String, String>> {
+        self.server.sandbox().review(reviewer, input).boxed()
+    }
 }
 
-fn cancelled() -> End {
-    Failure::new(Code::Cancelled, "the call was cancelled").into()
+fn pulled() -> CallError {
+    CallError { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed }
+}
+
+fn cancelled() -> Failure {
+    Failure::new(Code::Cancelled, "the call was cancelled")
 }
 
 /// How long a cancelled call may take to end; a program's processes are dead long before.
 const ENDING: Duration = Duration::from_secs(2);
-
-/// How long a call may run. A program has a clock of its own, which names its limit, and waits for a jail no longer than that; ours only backs
-/// it up.
-fn time_of(gate: &CallGate, capability: &Capability, action: &Action) -> Duration {
-    const BACKUP: Duration = Duration::from_secs(5);
-    match action {
-        Action::RunPython(_) => gate.manifest().python.timeout.max(capability.timeout) * 2 + BACKUP,
-        _ => capability.timeout,
-    }
-}

@@ -1,6 +1,7 @@
 //! Floor 2: one call in the log: opened before anything is decided, closed with the only reply that the server sends.
 
 mod address;
+mod error;
 mod redact;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::manifest::Durability;
 use crate::model::{Caller, Code, Level, Question, Refusal, ToolCall};
 use crate::state::token;
 
+pub use error::CallError;
 pub use redact::settings;
 
 /// What the call came to, as its record says it.

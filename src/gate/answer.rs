@@ -8,12 +8,12 @@ use super::asking::{LATE, channel_name};
 use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
-use super::resolve::{Case, Resolution, grants_of, refusal, subjects};
+use super::resolve::{Asked, Case, Granted, Repeat, grants_of, refusal, subjects};
 use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::Entry;
 use crate::model::{Code, Refusal, Target};
-use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, State, Verdict, judge, offered};
+use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, Verdict, offered};
 use crate::state::Kept;
 
 impl CallGate {
@@ -21,24 +21,21 @@ impl CallGate {
     pub(super) fn conclude(
         &self,
         case: &Case<'_>,
-        entry: &Entry,
-        mut state: State,
-        answer: Answer,
+        mut asked: Asked,
+        response: Option<&Value>,
         pending: &Pending,
-    ) -> Result<Resolution, Refusal> {
-        let id = &pending.id;
-        let unanswered = answer.response.is_none();
-        let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
-        state.answer = Some(answer);
-        let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
-        let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
+    ) -> Result<Box<Granted>, Refusal> {
+        // No answer in time is one that came too late.
+        let late = response.is_none() || pending.is_over(self.tick());
+        let response = response.map(response_of);
+        let chosen = response.as_ref().and_then(|response| response.content.get("decision")).cloned();
+        let event = if response.is_none() { Event::ApprovalExpired } else { Event::ApprovalAnswered };
+        let answer = Answer { response, code: pending.code.clone(), ..self.answer_to(pending, asked.binding, late)? };
+        asked.state.answer = Some(answer);
+        let verdict = case.judge(&asked.state);
         // The record names the person at the client beside the caller.
-        note(
-            entry,
-            event,
-            id,
-            json!({"decision": chosen, "reason": verdict.code, "channel": channel_name(case), "answerer": answerer(case)}),
-        );
+        let facts = json!({"decision": chosen, "reason": verdict.code, "channel": channel_name(case), "answerer": answerer(case)});
+        note(case.entry, event, &pending.id, facts);
         if verdict.decision != Decision::Allow {
             if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit) {
                 self.close(pending);
@@ -46,14 +43,32 @@ impl CallGate {
             return Err(refusal(&verdict));
         }
         let scope = chosen.as_ref().and_then(Value::as_str).and_then(Scope::parse).unwrap_or(Scope::Once);
-        self.consume(case, entry, &verdict, pending, scope)
+        self.consume(case, &verdict, pending, scope)
+    }
+
+    /// What the judge compares of any answer; what a person said is to be filled in.
+    pub(super) fn answer_to(&self, pending: &Pending, binding_now: String, late: bool) -> Result<Answer, Refusal> {
+        let ends = Moment(i64::try_from(pending.expires).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
+        Ok(Answer {
+            channel: AnswerChannel::Client,
+            response: None,
+            approvers: Vec::new(),
+            code: None,
+            binding: pending.binding.clone(),
+            binding_now,
+            expires: Some(ends),
+            // Which of the clocks says that it is late was decided before.
+            at: if late { ends } else { Moment(ends.0.saturating_sub(1)) },
+            used: self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?,
+            for_principal: pending.principal.clone(),
+        })
     }
 
     /// Refuses a call whose question a person has answered and that is none any more, as what it is about has changed. A no closes it.
-    pub(super) fn overtaken(&self, entry: &Entry, pending: &Pending, response: Option<&Value>) -> Refusal {
+    pub(super) fn overtaken(&self, entry: &Entry, Repeat { pending, answer, .. }: &Repeat) -> Refusal {
         let code = Code::ApprovalMismatch;
         note(entry, Event::ApprovalAnswered, &pending.id, json!({"reason": code}));
-        if is_no(response) || pending.operator {
+        if is_no(answer.as_ref()) || pending.operator {
             self.close(pending);
         }
         if pending.operator {
@@ -72,17 +87,10 @@ impl CallGate {
     }
 
     /// Uses an approval up, keeps a grant where the yes lasts, and gives the permit.
-    pub(super) fn consume(
-        &self,
-        case: &Case<'_>,
-        entry: &Entry,
-        verdict: &Verdict,
-        pending: &Pending,
-        scope: Scope,
-    ) -> Result<Resolution, Refusal> {
+    pub(super) fn consume(&self, case: &Case<'_>, verdict: &Verdict, pending: &Pending, scope: Scope) -> Result<Box<Granted>, Refusal> {
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
         match self.shared.state.use_once(&pending.id, self.kept(pending)) {
-            Ok(true) => note(entry, Event::ApprovalConsumed, &pending.id, json!({})),
+            Ok(true) => note(case.entry, Event::ApprovalConsumed, &pending.id, json!({})),
             Ok(false) => return Err(replayed()),
             Err(fault) => {
                 tracing::error!(%fault, "an approval could not be consumed");
@@ -94,8 +102,8 @@ impl CallGate {
         if verdict.level.is_some_and(is_offered)
             && let Some(key) = self.grant_key(case, verdict)
         {
-            let seen = subjects(case.opened);
-            match (scope, case.opened.first()) {
+            let seen = subjects(&case.seen.opened);
+            match (scope, case.seen.opened.first()) {
                 (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot, None) => {}
                 (Scope::Session, _) => {
                     for (key, seen) in grants_of(case.action, &key, &seen) {
@@ -108,7 +116,7 @@ impl CallGate {
                 }
             }
         }
-        Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))
+        Ok(self.grant(case, verdict, Some(pending.id.clone())))
     }
 
     /// For how long the mark of a used approval must stay: no state that names it opens any more after that.
@@ -116,30 +124,6 @@ impl CallGate {
         let late = Millis::try_from(LATE.as_millis()).unwrap_or(Millis::MAX);
         Kept { since: self.tick(), span: self.open_for().saturating_mul(3).saturating_add(late * 2).max(pending.span()) }
     }
-
-    /// The answer as the judge takes it. No answer in time is one that came too late.
-    pub(super) fn answer_of(&self, pending: &Pending, response: Option<&Value>, binding_now: String) -> Result<Answer, Refusal> {
-        let used = self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?;
-        let (at, expires) = moments(pending, response.is_none() || pending.is_over(self.tick()));
-        Ok(Answer {
-            channel: AnswerChannel::Client,
-            response: response.map(response_of),
-            approvers: Vec::new(),
-            code: pending.code.clone(),
-            binding: pending.binding.clone(),
-            binding_now,
-            expires: Some(expires),
-            at,
-            used,
-            for_principal: pending.principal.clone(),
-        })
-    }
-}
-
-/// When an answer came and when its question ends, as the judge reads them. Which of the clocks says that it was late is told before.
-pub(super) fn moments(pending: &Pending, late: bool) -> (Moment, Moment) {
-    let ends = Moment(i64::try_from(pending.expires).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
-    (if late { ends } else { Moment(ends.0.saturating_sub(1)) }, ends)
 }
 
 /// Whether what a client sent with its repeat is a no.

@@ -5,21 +5,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::answer::not_kept;
-use super::asker::Asker;
+use super::answer::{not_kept, note};
 use super::change::{LINES, Look};
 use super::counts::Window;
-use super::open::End;
+use super::open::{End, Found, OpenQuestion};
 use super::opened::Opened;
 use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::preview::Preview;
 use super::question;
 use super::rates::{HOUR, Millis};
-use super::resolve::{Case, Resolution, warnings};
+use super::resolve::{Asked, Case, Granted, Repeat, Resolution, Round, led_to, warnings};
 use super::shared::CallGate;
-use crate::entry::Entry;
+use crate::audit::Event;
 use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal, RelPath};
-use crate::policy::{effect, later, python_network, python_roots};
+use crate::policy::{Scope, effect, later, python_network, python_roots};
 use crate::state::token;
 
 /// How long a sealed state opens after its question has ended.
@@ -31,10 +30,47 @@ pub(super) const LATE: Duration = Duration::from_hours(1);
 pub(super) const PER_HOUR: u64 = 60;
 
 impl CallGate {
+    /// Puts the question to the client's person, unless they have answered it or the very same is being asked.
+    /// # Errors  What the answer is refused with; `rate_limited`, `killed`.
+    pub(super) async fn ask_client(&self, case: &Case<'_>, asked: Asked, repeat: Option<Repeat>) -> Result<Round, Refusal> {
+        let unanswered = match repeat {
+            Some(Repeat { pending, answer: Some(response), open }) => {
+                self.shared.open.over(&pending.id);
+                return announce(open, &response, self.conclude(case, asked, Some(&response), &pending));
+            }
+            unanswered => unanswered,
+        };
+        case.place.leave();
+        let principal = &case.call.caller.principal;
+        let open = match self.shared.open.enter(principal, &asked.binding, self.tick(), self.open_for())? {
+            Found::New(open) => open,
+            // The very same is being asked.
+            Found::Same(end) => return self.follow(end).await.map(|()| Round::Again(unanswered)),
+            Found::Sealed(pending) => {
+                let question = Question { wait: pending.left(self.tick()), ..self.question(case, &asked, &pending) };
+                return sealed(case, question, &pending);
+            }
+        };
+        self.count_question(principal)?;
+        let pending = self.new_pending(case, &asked)?;
+        let question = self.question(case, &asked, &pending);
+        note_request(case, &asked, &pending, channel_name(case), &question.text);
+        if case.call.caller.channel == Channel::Repeat {
+            let sealed = sealed(case, question, &pending)?;
+            open.seal(pending);
+            return Ok(sealed);
+        }
+        match self.until_killed(case.asker.ask(&question)).await? {
+            // However long the person took, what is there now is what their answer is compared with and what is acted on.
+            Some(response) => Ok(Round::Again(Some(Repeat { pending, answer: Some(response), open: Some(open) }))),
+            None => announce(Some(open), &Value::Null, self.conclude(case, asked, None, &pending)),
+        }
+    }
+
     /// Waits for the end of the same question in another call. A no is this call's as well; a yes for once was for that call alone. After a
     /// yes that lasts, and where no answer came, the call is looked at anew: a grant may hold for it now, or it is asked itself.
     /// # Errors  What the other call was refused with, `approval_replayed`, `killed`.
-    pub(super) async fn follow(&self, mut end: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
+    async fn follow(&self, mut end: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
         let ended = self.until_killed(end.wait_for(|end| matches!(end, End::Refused(_) | End::Once))).await?;
         match ended.as_deref() {
             Ok(End::Refused(refusal)) => Err(refusal.clone()),
@@ -57,13 +93,6 @@ impl CallGate {
         Err(refusal.hint("nobody was asked; do what needs no approval, or put several changes into one call"))
     }
 
-    pub(super) fn sealed(question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Resolution, Refusal> {
-        let state = serde_json::to_vec(pending).unwrap_or_default();
-        // The state outlives the question, so that a late answer is told as late and not as foreign.
-        let sealed = asker.seal(&state, question.wait + LATE).ok_or_else(not_kept)?;
-        Ok(Resolution::Ask(question, sealed))
-    }
-
     /// How long a question is open.
     pub(super) fn open_for(&self) -> Millis {
         self.manifest.approvals.timeout.as_secs().max(1).saturating_mul(1000)
@@ -79,7 +108,7 @@ impl CallGate {
             tool: case.capability.spec.name,
             definition: case.definition,
             arguments: &case.call.arguments,
-            opened: case.opened,
+            opened: &case.seen.opened,
             contents: &preview.contents,
             level: level.into(),
             manifest_sha256: &self.manifest_sha256,
@@ -87,32 +116,43 @@ impl CallGate {
         .digest()
     }
 
-    pub(super) fn new_pending(&self, case: &Case<'_>, binding: String, level: Level) -> Result<Pending, Refusal> {
+    /// A question that is to be put now.
+    pub(super) fn new_pending(&self, case: &Case<'_>, asked: &Asked) -> Result<Pending, Refusal> {
         let random = || -> std::io::Result<_> {
-            let code = if level >= Level::Destroy { Some(code()?) } else { None };
+            let code = if asked.level >= Level::Destroy { Some(code()?) } else { None };
             Ok((format!("ap_{}", token(10)?), code))
         };
         let (id, code) = random().map_err(|_| not_kept())?;
-        let asked = self.tick();
-        let expires = asked.seconds().saturating_add(self.open_for() / 1000);
-        let (principal, call) = (case.call.caller.principal.clone(), call_digest(case.call));
-        Ok(Pending { id, binding, principal, call, expires, asked, code, ..Pending::default() })
+        let now = self.tick();
+        Ok(Pending {
+            id,
+            binding: asked.binding.clone(),
+            principal: case.call.caller.principal.clone(),
+            level: asked.level,
+            call: call_digest(case.call),
+            turn: 0,
+            expires: now.seconds().saturating_add(self.open_for() / 1000),
+            asked: now,
+            code,
+            operator: false,
+            reviews: asked.state.reviews.clone(),
+        })
     }
 
     /// What the lines of a change are made from.
     pub(super) fn look<'p>(&self, case: &Case<'_>, preview: &'p Preview) -> Look<'p> {
-        let later = later::runs_later(&self.manifest, case.action, case.screened, case.facts);
+        let later = later::runs_later(&self.manifest, case.action, case.screened, &case.seen.facts);
         let is_later = |opened: &Opened| {
             let is = |path: &RelPath| later.iter().any(|one| one.target.root == opened.target.root && one.target.path == *path);
             is(&opened.target.path) || is(opened.path())
         };
-        Look { preview, mask: self.manifest.filters.secrets, later: case.opened.iter().map(is_later).collect() }
+        Look { preview, mask: self.manifest.filters.secrets, later: case.seen.opened.iter().map(is_later).collect() }
     }
 
     /// How a call will fail of which a person cannot be asked: in itself, or because one question cannot show a line of each file.
     pub(super) fn doomed(case: &Case<'_>, preview: &mut Preview) -> Option<Failure> {
         preview.doomed.take().or_else(|| {
-            let files = case.opened.len();
+            let files = case.seen.opened.len();
             let Action::EditFiles(_) = case.action else { return None };
             (files > LINES).then(|| {
                 let what =
@@ -125,7 +165,7 @@ impl CallGate {
     /// What a person reads, whichever channel shows it.
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, case.opened, &self.look(case, preview), level, now_ns, code);
+        let mut text = question::text(case.action, &case.seen.opened, &self.look(case, preview), level, now_ns, code);
         let capability = case.capability;
         if matches!(case.action, Action::RunPython(_)) {
             text = question::seeing(&text, &python_roots(&self.manifest, &capability.profile));
@@ -133,7 +173,7 @@ impl CallGate {
                 text = question::reaching(&text, &self.manifest.network);
             }
         }
-        let run_later = later::runs_later(&self.manifest, case.action, case.screened, case.facts);
+        let run_later = later::runs_later(&self.manifest, case.action, case.screened, &case.seen.facts);
         if !run_later.is_empty() {
             text = question::first(&text, &question::running_later(&run_later));
             if matches!(case.action, Action::Fetch(_)) {
@@ -167,16 +207,53 @@ impl CallGate {
     }
 }
 
+/// Gives the client a question, and the state that it is to come back with.
+pub(super) fn sealed(case: &Case<'_>, question: Question, pending: &Pending) -> Result<Round, Refusal> {
+    let state = serde_json::to_vec(pending).unwrap_or_default();
+    // The state outlives the question, so that a late answer is told as late and not as foreign.
+    let sealed = case.asker.seal(&state, question.wait + LATE).ok_or_else(not_kept)?;
+    Ok(Round::Over(Resolution::Ask(question, sealed)))
+}
+
+/// Passes the outcome of a question to the calls that wait for it.
+fn announce(open: Option<OpenQuestion>, response: &Value, concluded: Result<Box<Granted>, Refusal>) -> Result<Round, Refusal> {
+    match (open, &concluded) {
+        (Some(open), Ok(_)) if lasts(response) => {
+            // The waiting calls find the grant, and the target as this call leaves it.
+            return concluded.map(|granted| Round::Over(Resolution::Granted(Box::new(Granted { open: Some(open), ..*granted }))));
+        }
+        (Some(open), Ok(_)) => open.end_with(End::Once),
+        (Some(open), Err(refusal)) => open.end_with(End::Refused(refusal.clone())),
+        (None, _) => {}
+    }
+    concluded.map(|granted| Round::Over(Resolution::Granted(granted)))
+}
+
+/// Whether a client's answer is a yes for more than the call.
+fn lasts(response: &Value) -> bool {
+    let chosen = response.pointer("/content/decision").and_then(Value::as_str).and_then(Scope::parse);
+    chosen.is_some_and(|scope| scope != Scope::Once)
+}
+
+/// Records that a question was put.
+pub(super) fn note_request(case: &Case<'_>, asked: &Asked, pending: &Pending, channel: &str, text: &str) {
+    let mut facts = json!({"level": asked.level, "channel": channel, "leads_to": led_to(case), "question": recorded(case, text)});
+    if pending.operator {
+        facts["reason"] = json!(asked.code);
+    }
+    note(case.entry, Event::ApprovalRequested, &pending.id, facts);
+}
+
 /// The question as its record holds it: the consequence, without what would become of contents. Names in it stand as they do in the record of the
 /// arguments; where one of those is kept as a digest, the question is as well.
-pub(super) fn recorded(case: &Case<'_>, entry: &Entry, text: &str) -> Value {
+fn recorded(case: &Case<'_>, text: &str) -> Value {
     let line = text.lines().next().unwrap_or_default();
     let paths: Vec<String> = case.action.touches().iter().map(|touch| touch.path.to_string()).collect();
     let url = match case.action {
         Action::Fetch(fetch) => Some(fetch.url.as_str()),
         _ => None,
     };
-    if paths.iter().map(String::as_str).chain(url).all(|name| entry.shows(name)) {
+    if paths.iter().map(String::as_str).chain(url).all(|name| case.entry.shows(name)) {
         json!(line)
     } else {
         json!({"len": line.len(), "sha256": hex(&Sha256::digest(line.as_bytes()))})

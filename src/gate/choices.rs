@@ -4,7 +4,7 @@ use super::change::{Changes, LINES};
 use super::pending::Pending;
 use super::preview::Preview;
 use super::question::spelled;
-use super::resolve::Case;
+use super::resolve::{Asked, Case};
 use super::shared::CallGate;
 use crate::manifest::Remember;
 use crate::model::{Action, Choice, Level, Question, RelPath, Target};
@@ -18,20 +18,20 @@ const WHOLE_BYTES: usize = 200 * 1024;
 
 impl CallGate {
     /// A question, with the answers that it offers.
-    pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
-        let text = self.text(case, preview, level, pending.code.as_deref());
-        let (wait, choices) = (self.manifest.approvals.timeout, choices(case, level));
+    pub(super) fn question(&self, case: &Case<'_>, asked: &Asked, pending: &Pending) -> Question {
+        let text = self.text(case, &asked.preview, asked.level, pending.code.as_deref());
+        let (wait, choices) = (self.manifest.approvals.timeout, choices(case, asked.level));
         Question { id: pending.id.clone(), text, code: pending.code.clone(), choices, wait, by_operator: pending.operator }
     }
 
     /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
     pub(super) fn whole_diff(&self, case: &Case<'_>, preview: &Preview) -> String {
-        let changes = Changes::of(case.action, case.opened, &self.look(case, preview));
+        let changes = Changes::of(case.action, &case.seen.opened, &self.look(case, preview));
         if !changes.is_cut(LINES) {
             return String::new();
         }
         let mut text = String::new();
-        changes.write(&mut text, WHOLE_LINES, |at| case.opened.get(at).map(|opened| spelled(&opened.target)).unwrap_or_default());
+        changes.write(&mut text, WHOLE_LINES, |at| case.seen.opened.get(at).map(|opened| spelled(&opened.target)).unwrap_or_default());
         let end = (0..=WHOLE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text
@@ -40,7 +40,7 @@ impl CallGate {
 
 /// The answers that are offered, the no first and then from the narrowest.
 pub(super) fn choices(case: &Case<'_>, level: Level) -> Vec<Choice> {
-    let grant = grant_of(case.capability, case.action, case.screened, case.facts);
+    let grant = grant_of(case.capability, case.action, case.screened, &case.seen.facts);
     let scopes = offered(case.capability, case.action, level, grant.as_deref());
     let choice = |value: &str, title: String| Choice { value: value.to_owned(), title };
     let yes = scopes.into_iter().map(|scope| choice(scope.as_str(), title(case, scope)));
@@ -50,7 +50,7 @@ pub(super) fn choices(case: &Case<'_>, level: Level) -> Vec<Choice> {
 /// The words of one answer, and how far it goes.
 fn title(case: &Case<'_>, scope: Scope) -> String {
     const END: &str = "until the session ends";
-    let first = case.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
+    let first = case.seen.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
     match (scope, first) {
         (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot, None) => ONCE.to_owned(),
         (Scope::SessionFolder, Some(target)) => {
@@ -62,7 +62,7 @@ fn title(case: &Case<'_>, scope: Scope) -> String {
             format!("Yes, and each file made or changed in all of {}, {END}", target.root)
         }
         (Scope::Session, _) => match case.action {
-            Action::EditFiles(_) if case.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),
+            Action::EditFiles(_) if case.seen.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),
             Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) => format!("Yes, and every change of this file, {END}"),
             Action::RunPython(_) if remember(case.capability) == Remember::Envelope => {
                 format!("Yes, and any program in the same folders and network, {END}")

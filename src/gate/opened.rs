@@ -3,7 +3,16 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::model::{Link, PathFact, RelPath, Target};
+use crate::model::{Facts, Link, PathFact, RelPath, Target};
+
+/// What was seen of the world for one call, without any effect.
+#[derive(Debug)]
+pub struct Seen {
+    /// What the action touches, in the order of its touches.
+    pub opened: Vec<Opened>,
+    /// The same as the judge reads it, and the addresses of a URL.
+    pub facts: Facts,
+}
 
 /// One touched path with the descriptors that were held while it was judged.
 #[derive(Debug, Clone)]

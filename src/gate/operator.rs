@@ -5,33 +5,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::answer::{moments, not_kept, note};
-use super::asker::{Asker, Waits};
-use super::asking::recorded;
+use super::answer::{not_kept, note};
+use super::asker::Waits;
+use super::asking::{note_request, sealed};
 use super::choices::choices;
 use super::open::full;
 use super::pending::Pending;
-use super::preview::Preview;
-use super::resolve::{Case, Repeat, Resolution, led_to, refusal};
+use super::resolve::{Asked, Case, Repeat, Resolution, Round, refusal};
 use super::shared::CallGate;
 use crate::audit::Event;
-use crate::entry::Entry;
-use crate::model::{Code, Level, Question, Refusal};
-use crate::policy::{Answer, AnswerChannel, Decision, Response, Scope, State, Verdict, judge};
+use crate::model::{Code, Question, Refusal};
+use crate::policy::{Answer, AnswerChannel, Decision, Response, Scope, Verdict};
 use crate::state::{Answered, Ask, Say, persons};
-
-/// What is asked.
-#[derive(Debug)]
-pub(super) struct Asked<'a> {
-    /// The judgement that asks.
-    pub(super) verdict: Verdict,
-    /// The level it is asked at.
-    pub(super) level: Level,
-    /// Digest of everything as it is now.
-    pub(super) binding: String,
-    /// What can be shown of it.
-    pub(super) preview: &'a Preview,
-}
 
 /// Between two looks for an answer.
 const LOOK: Duration = Duration::from_millis(100);
@@ -39,86 +24,82 @@ const LOOK: Duration = Duration::from_millis(100);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 impl CallGate {
-    /// Waits for the operator's answer as the client can, and gives the permit when it is a yes.
-    pub(super) async fn resolve_with_operator(
-        &self,
-        case: &Case<'_>,
-        entry: &Entry,
-        repeat: Option<Repeat>,
-        wanted: Asked<'_>,
-        mut state: State,
-        asker: &dyn Asker,
-    ) -> Result<Resolution, Refusal> {
-        let waits = asker.waits();
-        let repeated = repeat.is_some();
-        if repeat.as_ref().is_some_and(|repeat| repeat.answer.is_some()) {
-            let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
-            return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
-        }
+    /// Puts the question into the operators' queue, or takes up the one that is there; waits for an answer as the client can, and gives the
+    /// permit when it is a yes.
+    /// # Errors  What the answer is refused with; `rate_limited`, `killed`, `cancelled`.
+    pub(super) async fn ask_operator(&self, case: &Case<'_>, mut asked: Asked, repeat: Option<Repeat>) -> Result<Round, Refusal> {
+        let waits = case.asker.waits();
+        let is_repeated = repeat.is_some();
         let pending = match repeat {
-            Some(Repeat { pending, .. }) => pending,
-            None => self.queue(case, entry, &wanted, &state, waits)?,
+            Some(Repeat { answer: Some(_), .. }) => {
+                let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
+                return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
+            }
+            Some(Repeat { pending, .. }) if pending.operator => pending,
+            _ => self.queue(case, &asked, waits)?,
         };
-        let began = Instant::now();
-        // The first sign of life at once, then one every few seconds.
-        let (mut seen, mut beats) = (usize::MAX, 0);
-        loop {
-            let answers = self.shared.state.answers(&pending.id).map_err(|_| not_kept())?;
-            if answers.is_empty() && self.shared.state.was_used(&pending.id).map_err(|_| not_kept())? {
-                // Between two looks the same call elsewhere has taken the answer, and the question with it: nothing more comes.
-                return Ok(Resolution::Again(Some(Repeat::waiting(pending))));
-            }
-            if seen != usize::MAX && answers.len() > seen {
-                // It came while this call waited: what is there now is what it is compared with and what is acted on.
-                return Ok(Resolution::Again(Some(Repeat::waiting(pending))));
-            }
-            let is_over = pending.is_over(self.tick());
-            let over = is_over && answers.is_empty();
-            if answers.len() != seen || over {
-                seen = answers.len();
-                state.answer = Some(self.operators_answer(&pending, &answers, wanted.binding.clone())?);
-                let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
-                match verdict.decision {
-                    Decision::Allow => {
-                        let said = answers.iter().filter_map(|answered| scope_of(answered.say));
-                        // Where several operators agree, the narrowest scope counts.
-                        let scope = said.min().unwrap_or(Scope::Once);
-                        let settled = self.consume(case, entry, &verdict, &pending, scope)?;
-                        self.forget(&pending);
-                        return Ok(settled);
-                    }
-                    // The twin of a call whose yes lasts: a grant may hold for it now.
-                    Decision::Deny if verdict.code == Code::ApprovalReplayed => {
-                        return Ok(Resolution::Again(Some(Repeat::waiting(pending))));
-                    }
-                    Decision::Deny => return Err(self.refused(entry, &pending, &verdict)),
-                    Decision::Ask => {}
-                }
-            }
-            if is_over {
-                // One operator agreed and the other never came.
+        let answers = self.shared.state.answers(&pending.id).map_err(|_| not_kept())?;
+        asked.state.answer = Some(self.operators_answer(&pending, &answers, asked.binding.clone())?);
+        let verdict = case.judge(&asked.state);
+        match verdict.decision {
+            Decision::Allow => {
+                // Where several operators agree, the narrowest scope counts.
+                let scope = answers.iter().filter_map(|answered| scope_of(answered.say)).min().unwrap_or(Scope::Once);
+                let granted = self.consume(case, &verdict, &pending, scope)?;
                 self.forget(&pending);
-                note(entry, Event::ApprovalExpired, &pending.id, json!({"reason": Code::ApprovalExpired}));
+                return Ok(Round::Over(Resolution::Granted(granted)));
+            }
+            // The same call elsewhere has used a yes that lasts: a grant may hold for this one now.
+            Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Round::Again(Some(Repeat::waiting(pending)))),
+            Decision::Deny => return Err(self.refused(case, &pending, &verdict)),
+            Decision::Ask if pending.is_over(self.tick()) => {
+                self.forget(&pending);
+                note(case.entry, Event::ApprovalExpired, &pending.id, json!({"reason": Code::ApprovalExpired}));
                 return Err(Refusal::new(Code::ApprovalExpired, "no operator answered in time, or one was still lacking"));
             }
-            if waits == Waits::Repeated && (!repeated || began.elapsed() >= self.hold()) {
-                // A call that comes back and has waited its turn may do so once more.
-                let pending = Pending { turn: pending.turn.saturating_add(u32::from(repeated)), ..pending };
-                return self.come_back(case, &wanted, &pending, asker);
+            Decision::Ask => {}
+        }
+        case.place.leave();
+        let hold = (waits == Waits::Repeated).then(|| if is_repeated { self.hold() } else { Duration::ZERO });
+        if self.has_news(case, &pending, answers.len(), hold).await? {
+            // What is there now is what the answer is compared with and what is acted on.
+            return Ok(Round::Again(Some(Repeat::waiting(pending))));
+        }
+        // A call that comes back and has waited its turn may do so once more.
+        let pending = Pending { turn: pending.turn.saturating_add(u32::from(is_repeated)), ..pending };
+        let question = Question { choices: Vec::new(), wait: pending.left(self.tick()), ..self.question(case, &asked, &pending) };
+        sealed(case, question, &pending)
+    }
+
+    /// Waits until there are more than `seen` answers, another call has used one, or the question is over; for no longer than `hold`, where
+    /// there is one. False: there is nothing new.
+    async fn has_news(&self, case: &Case<'_>, pending: &Pending, seen: usize, hold: Option<Duration>) -> Result<bool, Refusal> {
+        let began = Instant::now();
+        // The first sign of life at once, then one every few seconds.
+        let mut beats = 0;
+        loop {
+            let count = self.shared.state.answers(&pending.id).map_err(|_| not_kept())?.len();
+            // Between two looks the same call elsewhere may take the answer, and the question with it: nothing more comes.
+            let is_taken = count == 0 && self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?;
+            if count > seen || is_taken || pending.is_over(self.tick()) {
+                return Ok(true);
+            }
+            if hold.is_some_and(|hold| began.elapsed() >= hold) {
+                return Ok(false);
             }
             if began.elapsed() >= HEARTBEAT * beats {
-                asker.beat(began.elapsed());
+                case.asker.beat(began.elapsed());
                 beats += 1;
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 // The question stays until its end: the same call, made again, finds the answer. Clients take a call back when a person takes long.
-                () = asker.gone() => {
-                    let code = if asker.is_cancelled() { Code::Cancelled } else { Code::ApprovalExpired };
+                () = case.asker.gone() => {
+                    let code = if case.asker.is_cancelled() { Code::Cancelled } else { Code::ApprovalExpired };
                     return Err(Refusal::new(code, "nobody waited for the operator's answer any more; the question stays, and the same call finds its answer"));
                 }
                 () = self.killed() => {
-                    self.forget(&pending);
+                    self.forget(pending);
                     return Err(Refusal::new(Code::Killed, "the emergency stop was pulled while an operator was being asked"));
                 }
             }
@@ -131,17 +112,16 @@ impl CallGate {
     }
 
     /// The question of this very call in the queue: the one that waits already, or a new one.
-    fn queue(&self, case: &Case<'_>, entry: &Entry, wanted: &Asked<'_>, state: &State, waits: Waits) -> Result<Pending, Refusal> {
+    fn queue(&self, case: &Case<'_>, asked: &Asked, waits: Waits) -> Result<Pending, Refusal> {
         let now = self.tick();
         let queue = &self.shared.state;
         let mut waiting = queue.asks().map_err(|_| not_kept())?;
         waiting.retain(|ask| !ask.is_over(now) || queue.answers(&ask.id).is_ok_and(|answers| !answers.is_empty()));
         let principal = &case.call.caller.principal;
-        let mut pending = Pending { operator: true, code: None, ..self.new_pending(case, wanted.binding.clone(), wanted.level)? };
-        pending.reviews.clone_from(&state.reviews);
+        let pending = Pending { operator: true, code: None, ..self.new_pending(case, asked)? };
         // A used one is on its way out of the queue: what it was given for has begun.
         let is_open = |ask: &&Ask| !queue.was_used(&ask.id).unwrap_or(true);
-        if let Some(same) = waiting.iter().filter(|ask| ask.binding == wanted.binding && ask.principal == *principal).find(is_open) {
+        if let Some(same) = waiting.iter().filter(|ask| ask.binding == asked.binding && ask.principal == *principal).find(is_open) {
             queue.ask_again(&same.id);
             return Ok(Pending { id: same.id.clone(), expires: same.expires, asked: same.since, ..pending });
         }
@@ -153,31 +133,23 @@ impl CallGate {
         let needed = self.manifest.approvals.two_persons.iter().any(|tool| tool == case.capability.spec.name);
         let ask = Ask {
             id: pending.id.clone(),
-            binding: wanted.binding.clone(),
-            call: entry.id().to_owned(),
+            binding: asked.binding.clone(),
+            call: case.entry.id().to_owned(),
             tool: case.capability.spec.name.to_owned(),
             principal: principal.clone(),
             session: case.call.caller.session.clone(),
             profile: case.capability.profile.clone(),
-            level: wanted.level.into(),
-            code: wanted.verdict.code.as_str().to_owned(),
-            text: self.text(case, wanted.preview, wanted.level, None),
+            level: asked.level.into(),
+            code: asked.code.as_str().to_owned(),
+            text: self.text(case, &asked.preview, asked.level, None),
             asked: pending.asked.seconds(),
             expires: pending.expires,
             since: pending.asked,
             needed: 1 + u8::from(needed),
-            choices: choices(case, wanted.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
-            diff: self.whole_diff(case, wanted.preview),
+            choices: choices(case, asked.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
+            diff: self.whole_diff(case, &asked.preview),
         };
-        note(
-            entry,
-            Event::ApprovalRequested,
-            &pending.id,
-            json!({
-                "level": wanted.level, "channel": "operator", "reason": wanted.verdict.code, "leads_to": led_to(case),
-                "question": recorded(case, entry, &ask.text)
-            }),
-        );
+        note_request(case, asked, &pending, "operator", &ask.text);
         queue.put_ask(&ask).map_err(|fault| {
             tracing::error!(%fault, "a question could not be put into the operator's queue");
             not_kept()
@@ -188,40 +160,31 @@ impl CallGate {
 
     /// The operators' answers as the judge takes them.
     fn operators_answer(&self, pending: &Pending, answers: &[Answered], binding_now: String) -> Result<Answer, Refusal> {
-        let used = self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?;
         let now = self.tick();
-        let refused = answers.iter().any(|answered| answered.say == Say::Deny);
+        let is_refused = answers.iter().any(|answered| answered.say == Say::Deny);
         let last = answers.iter().map(|answered| answered.when).max_by_key(|when| (when.wall, when.up));
         // A yes is good for as long as a question is, from when it was given.
         let fresh = last.filter(|when| !now.is_past(*when, self.open_for()));
-        let (at, expires) = moments(pending, pending.is_over(fresh.unwrap_or(now)));
+        let answer = self.answer_to(pending, binding_now, pending.is_over(fresh.unwrap_or(now)))?;
         // What an operator was shown is what they agreed to: one answer to another text spoils the question.
-        let shown = answers.iter().find(|answered| answered.binding != pending.binding).map_or(&pending.binding, |other| &other.binding);
+        let other = answers.iter().map(|answered| &answered.binding).find(|binding| **binding != pending.binding);
+        // Two operators of whom one enrolled the other alone are one person.
+        let agreed = persons(answers).into_iter().filter(|answered| answered.say != Say::Deny);
         Ok(Answer {
             channel: AnswerChannel::Operator,
-            response: refused.then(|| Response { action: "decline".to_owned(), ..Response::default() }),
-            // Two operators of whom one enrolled the other alone are one person.
-            approvers: persons(answers)
-                .into_iter()
-                .filter(|answered| answered.say != Say::Deny)
-                .map(|answered| answered.operator.clone())
-                .collect(),
-            code: None,
-            binding: shown.clone(),
-            binding_now,
-            expires: Some(expires),
-            at,
-            used,
-            for_principal: pending.principal.clone(),
+            response: is_refused.then(|| Response { action: "decline".to_owned(), ..Response::default() }),
+            approvers: agreed.map(|answered| answered.operator.clone()).collect(),
+            binding: other.cloned().unwrap_or(answer.binding),
+            ..answer
         })
     }
 
     /// A no, on the record; the question is closed by it.
-    fn refused(&self, entry: &Entry, pending: &Pending, verdict: &Verdict) -> Refusal {
+    fn refused(&self, case: &Case<'_>, pending: &Pending, verdict: &Verdict) -> Refusal {
         match verdict.code {
             // Somebody else's: it stays theirs.
             Code::ApprovalWrongPrincipal => return refusal(verdict),
-            Code::ApprovalExpired => note(entry, Event::ApprovalExpired, &pending.id, json!({"reason": verdict.code})),
+            Code::ApprovalExpired => note(case.entry, Event::ApprovalExpired, &pending.id, json!({"reason": verdict.code})),
             _ => self.close(pending),
         }
         self.forget(pending);
@@ -233,13 +196,6 @@ impl CallGate {
         if let Err(fault) = self.shared.state.drop_ask(&pending.id) {
             tracing::warn!(%fault, "a question could not be taken out of the operator's queue");
         }
-    }
-
-    fn come_back(&self, case: &Case<'_>, wanted: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Resolution, Refusal> {
-        let text = self.text(case, wanted.preview, wanted.level, None);
-        let (wait, choices) = (pending.left(self.tick()), Vec::new());
-        let question = Question { id: pending.id.clone(), text, code: None, choices, wait, by_operator: true };
-        Self::sealed(question, pending, asker)
     }
 }
 

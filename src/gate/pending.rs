@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::opened::Opened;
 use super::rates::Millis;
-use crate::model::{Entry, Kind, ToolCall};
+use crate::model::{Entry, Kind, Level, ToolCall};
 use crate::policy::Review;
 use crate::state::Tick;
 
@@ -21,6 +21,9 @@ pub struct Pending {
     pub binding: String,
     /// Who was asked for.
     pub principal: String,
+    /// The level it was asked at.
+    #[serde(default)]
+    pub level: Level,
     /// Digest of the call it was asked about, as [`call_digest`] has it.
     #[serde(default)]
     pub call: String,

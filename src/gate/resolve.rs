@@ -1,36 +1,35 @@
 //! Stage 6: the judgement, a person where it asks for one, and the permit.
 
-use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::answer::{is_no, not_kept, not_ours, note, replayed};
+use super::answer::{is_no, not_kept, not_ours, replayed};
 use super::asker::{Asker, Waits};
-use super::asking::{channel_name, recorded};
 use super::counts::Window;
 use super::grants::{GrantKey, Subject};
-use super::open::{End, Found, OpenQuestion};
-use super::opened::Opened;
-use super::operator::Asked;
+use super::open::OpenQuestion;
+use super::opened::{Opened, Seen};
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
 use super::preview::Preview;
 use super::queue::Place;
-use super::review::Reviewers;
 use super::shared::CallGate;
-use crate::audit::Event;
-use crate::entry::{self, Entry, Reach};
-use crate::model::{Action, Channel, Code, Facts, Failure, Level, Question, Refusal, Target, ToolCall};
-use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, folders, judge, kin, parts};
+use super::world::World;
+use crate::entry::{self, CallError, Entry, Reach};
+use crate::model::{Action, Channel, Code, Level, Question, Refusal, Target, ToolCall};
+use crate::policy::{Capability, Channels, Decision, Grant, Screened, State, Verdict, effect, folders, judge, kin, parts};
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]
-pub enum Resolution {
+pub(crate) enum Resolution {
     /// It may act, once.
     Granted(Box<Granted>),
     /// The client is to ask a person and repeat the call with this sealed state.
     Ask(Question, String),
-    /// It would need a person's yes, and could not be done with it.
-    Doomed(Failure),
+}
+
+/// What one round of judging and asking came to.
+pub(super) enum Round {
+    Over(Resolution),
     /// What the call is about is to be looked at anew, and judged once more with this: an answer came, or the same question in another call
     /// has ended.
     Again(Option<Repeat>),
@@ -38,7 +37,7 @@ pub enum Resolution {
 
 /// A question that was put before, as the call comes back to it: repeated by the client, or within the same call.
 #[derive(Debug)]
-pub struct Repeat {
+pub(crate) struct Repeat {
     pub(super) pending: Pending,
     /// The client's answer: the raw elicitation result.
     pub(super) answer: Option<Value>,
@@ -53,12 +52,23 @@ impl Repeat {
     }
 }
 
-/// Looks at what a person is shown of the case, without any effect.
-pub type Previewing<'a> = dyn Fn() -> BoxFuture<'a, Preview> + Sync + 'a;
+/// A judgement that asks, and all that the answer is compared with.
+pub(super) struct Asked {
+    /// Why a person is asked.
+    pub(super) code: Code,
+    /// The level it is asked at.
+    pub(super) level: Level,
+    /// Digest of everything as it is now.
+    pub(super) binding: String,
+    /// What a person is shown.
+    pub(super) preview: Preview,
+    /// What the call is judged in.
+    pub(super) state: State,
+}
 
 /// A yes with all that goes with it.
 #[derive(Debug)]
-pub struct Granted {
+pub(crate) struct Granted {
     /// The right to act.
     pub permit: Permit<Action>,
     /// For the record.
@@ -72,31 +82,46 @@ pub struct Granted {
 }
 
 /// One call as it stands before the judge.
-#[derive(Debug)]
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// The call.
-    pub call: &'a ToolCall,
+    pub(crate) call: &'a ToolCall,
+    /// Its record.
+    pub(crate) entry: &'a Entry,
+    /// Its client.
+    pub(crate) asker: &'a dyn Asker,
+    /// The machine it is about.
+    pub(crate) world: &'a dyn World,
     /// What the caller may do.
-    pub capability: &'a Capability,
+    pub(crate) capability: &'a Capability,
     /// What the call would do.
-    pub action: &'a Action,
+    pub(crate) action: &'a Action,
     /// What its text means.
-    pub screened: &'a Screened,
-    /// What was seen of the world.
-    pub facts: &'a Facts,
-    /// The same, with the handles it was seen through.
-    pub opened: &'a [Opened],
+    pub(crate) screened: &'a Screened,
+    /// What was seen of the world last.
+    pub(crate) seen: Seen,
     /// Where it waits for calls that change the same; left while a person is asked.
-    pub place: &'a Place,
+    pub(crate) place: &'a Place,
     /// Digest of what the client was told of the tool.
-    pub definition: &'a str,
+    pub(crate) definition: &'a str,
     /// Digests of the definitions of all tools that one grant covers, concatenated.
-    pub definitions: &'a str,
+    pub(crate) definitions: &'a str,
+}
+
+impl Case<'_> {
+    /// The judgement of what was seen last.
+    pub(super) fn judge(&self, state: &State) -> Verdict {
+        judge(self.capability, self.action, self.screened, &self.seen.facts, state)
+    }
+
+    /// What a person is shown of it.
+    async fn preview(&self) -> Preview {
+        self.world.preview(self.action, &self.seen, self.capability.timeout).await
+    }
 }
 
 impl CallGate {
     /// The question that a repeated call carries, if it was sealed here.
-    pub fn repeat(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Repeat> {
+    pub(crate) fn repeat(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Repeat> {
         let sealed = call.repeat.as_ref()?;
         let pending = serde_json::from_slice(&asker.open(&sealed.state)?).ok()?;
         Some(Repeat { answer: sealed.answer.clone(), ..Repeat::waiting(pending) })
@@ -104,7 +129,7 @@ impl CallGate {
 
     /// Whether this is the repeat that an open question waits for: the very call it was asked about, once for the question and once more for
     /// each turn that it has waited for an operator. Of any number of racing repeats one is.
-    pub fn is_awaited(&self, repeat: Option<&Repeat>, call: &ToolCall) -> bool {
+    pub(crate) fn is_awaited(&self, repeat: Option<&Repeat>, call: &ToolCall) -> bool {
         repeat.is_some_and(|Repeat { pending, .. }| {
             pending.is_for(call)
                 && !pending.is_over(self.tick())
@@ -119,138 +144,108 @@ impl CallGate {
         self.shared.counts.take(key, turns).is_none()
     }
 
-    /// Judges the case, asks where the judgement asks, and gives the permit.
-    /// # Errors  Whatever the judge refuses with, before or after the answer.
-    pub async fn resolve(
-        &self,
-        case: &Case<'_>,
-        entry: &Entry,
-        repeat: Option<Repeat>,
-        preview: &Previewing<'_>,
-        reviewers: &dyn Reviewers,
-        asker: &dyn Asker,
-    ) -> Result<Resolution, Refusal> {
-        let mut state = self.state(case, asker);
-        let pending = repeat.as_ref().map(|repeat| &repeat.pending);
-        let response = repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
-        let used = match pending {
-            Some(pending) => self.shared.state.was_used(&pending.id).map_err(|_| not_kept())?,
+    /// Judges the case, asks a person where the judgement asks, looks at the world anew after each answer, and gives the permit.
+    /// # Errors  Whatever the judge refuses with, before or after the answer; how the call would fail, where a yes would not help.
+    pub(crate) async fn resolve(&self, case: &mut Case<'_>, mut repeat: Option<Repeat>) -> Result<Resolution, CallError> {
+        loop {
+            match self.round(case, repeat).await? {
+                Round::Over(resolution) => return Ok(resolution),
+                Round::Again(next) => {
+                    repeat = next;
+                    case.seen = case.world.look(case.action, case.screened).await?;
+                }
+            }
+        }
+    }
+
+    async fn round(&self, case: &Case<'_>, repeat: Option<Repeat>) -> Result<Round, CallError> {
+        let used = match &repeat {
+            Some(repeat) => self.shared.state.was_used(&repeat.pending.id).map_err(|_| not_kept())?,
             None => false,
         };
-        // What the reviewers said of a call goes with its question, and with that very call alone.
-        state.reviews = pending.filter(|_| !used).and_then(|pending| pending.reviews.clone());
-        let mut verdict = self.judge(case, &mut state, pending.is_some());
-        let mut shown = None;
-        if let (Some(pending), true) = (pending, state.reviews.is_some()) {
-            let seen = preview().await;
-            if self.binding(case, &seen, verdict.level.unwrap_or(Level::System)) != pending.binding {
-                state.reviews = None;
-                verdict = self.judge(case, &mut state, true);
-            }
-            shown = Some(seen);
-        }
-        if verdict.review_due {
-            let level = verdict.level.unwrap_or(Level::System);
-            let seen = preview().await;
-            let text = self.text(case, &seen, level, None);
-            state.reviews = Some(self.until_killed(self.review(case, level, &text, entry, reviewers, asker)).await?);
-            shown = Some(seen);
-            verdict = self.judge(case, &mut state, pending.is_some());
-        }
-        match (verdict.decision, pending) {
+        let mut state = self.state(case);
+        let (verdict, preview) = self.judge_with_reviews(case, repeat.as_ref(), used, &mut state).await?;
+        match (verdict.decision, &repeat) {
             // What a person answered is no question any more, so it is not what they were shown.
-            (Decision::Allow, Some(pending)) if !used && self.is_answered(pending, response, case.call) => {
-                return Err(self.overtaken(entry, pending, response));
+            (Decision::Allow, Some(repeat)) if !used && self.is_answered(repeat, case.call) => {
+                return Err(self.overtaken(case.entry, repeat).into());
             }
-            (Decision::Allow, _) => return Ok(self.grant(case, entry, &verdict, None)),
-            (Decision::Deny, _) => return Err(refusal(&verdict)),
-            (Decision::Ask, None) if case.call.repeat.is_some() => return Err(not_ours()),
+            (Decision::Allow, _) => return Ok(Round::Over(Resolution::Granted(self.grant(case, &verdict, None)))),
+            (Decision::Deny, _) => return Err(refusal(&verdict).into()),
+            (Decision::Ask, None) if case.call.repeat.is_some() => return Err(not_ours().into()),
+            (Decision::Ask, _) if used => return Err(replayed().into()),
             (Decision::Ask, _) => {}
         }
-        if used {
-            // The twin of a call whose yes lasts brings the same state, used up by the other: the grant that was given with it holds for both.
-            let verdict = if is_no(response) { verdict } else { self.judge(case, &mut state, false) };
-            return if verdict.decision == Decision::Allow { Ok(self.grant(case, entry, &verdict, None)) } else { Err(replayed()) };
-        }
-        let mut preview = match shown {
-            Some(shown) => shown,
-            None => preview().await,
+        let mut preview = match preview {
+            Some(preview) => preview,
+            None => case.preview().await,
         };
+        let awaits_operator = repeat.as_ref().is_some_and(|repeat| repeat.pending.operator);
+        let is_answered = repeat.as_ref().is_some_and(|repeat| repeat.answer.is_some());
+        if !awaits_operator
+            && !is_answered
+            && let Some(failure) = Self::doomed(case, &mut preview)
+        {
+            return Err(failure.into());
+        }
         let level = verdict.level.unwrap_or(Level::System);
         let binding = self.binding(case, &preview, level);
-        if verdict.code == Code::NeedsOperator || case.call.caller.channel == Channel::None || pending.is_some_and(|p| p.operator) {
-            if pending.is_none()
-                && let Some(failure) = Self::doomed(case, &mut preview)
-            {
-                return Ok(Resolution::Doomed(failure));
-            }
-            case.place.leave();
-            let wanted = Asked { verdict, level, binding, preview: &preview };
-            // Boxed: most calls never come here, and each holds the place for it.
-            return Box::pin(self.resolve_with_operator(case, entry, repeat, wanted, state, asker)).await;
+        let asked = Asked { code: verdict.code, level, binding, preview, state };
+        // Boxed: most calls are not asked about, and each holds the place for it.
+        if awaits_operator || verdict.code == Code::NeedsOperator || case.call.caller.channel == Channel::None {
+            return Ok(Box::pin(self.ask_operator(case, asked, repeat)).await?);
         }
-        let repeat = match repeat {
-            Some(Repeat { pending, answer: Some(response), open }) => {
-                self.shared.open.over(&pending.id);
-                let answer = self.answer_of(&pending, Some(&response), binding)?;
-                return announce(open, &response, self.conclude(case, entry, state, answer, &pending));
+        Ok(Box::pin(self.ask_client(case, asked, repeat)).await?)
+    }
+
+    /// The judgement, with the reviewers' verdicts where the level wants them. Gives what a person is shown as well, where it was looked at.
+    async fn judge_with_reviews(
+        &self,
+        case: &Case<'_>,
+        repeat: Option<&Repeat>,
+        used: bool,
+        state: &mut State,
+    ) -> Result<(Verdict, Option<Preview>), Refusal> {
+        let mut shown = None;
+        // What the reviewers said goes with the question, and with the very call it was asked about.
+        if let Some(pending) = repeat.map(|repeat| &repeat.pending).filter(|pending| !used && pending.reviews.is_some()) {
+            let preview = case.preview().await;
+            if self.binding(case, &preview, pending.level) == pending.binding {
+                state.reviews.clone_from(&pending.reviews);
             }
-            other => other,
-        };
-        if let Some(failure) = Self::doomed(case, &mut preview) {
-            return Ok(Resolution::Doomed(failure));
+            shown = Some(preview);
         }
-        case.place.leave();
-        let principal = &case.call.caller.principal;
-        let open = match self.shared.open.enter(principal, &binding, self.tick(), self.open_for())? {
-            Found::New(open) => open,
-            // The very same is being asked.
-            Found::Same(end) => return self.follow(end).await.map(|()| Resolution::Again(repeat)),
-            Found::Sealed(pending) => {
-                let question = Question { wait: pending.left(self.tick()), ..self.question(case, &preview, level, &pending) };
-                return Self::sealed(question, &pending, asker);
-            }
-        };
-        self.count_question(principal)?;
-        let mut pending = self.new_pending(case, binding.clone(), level)?;
-        pending.reviews.clone_from(&state.reviews);
-        let question = self.question(case, &preview, level, &pending);
-        note(
-            entry,
-            Event::ApprovalRequested,
-            &pending.id,
-            json!({"level": level, "channel": channel_name(case), "leads_to": led_to(case), "question": recorded(case, entry, &question.text)}),
-        );
-        if case.call.caller.channel == Channel::Repeat {
-            let sealed = Self::sealed(question, &pending, asker)?;
-            open.seal(pending);
-            return Ok(sealed);
+        // A yes that was used up may have left a grant, which holds for the same call made twice at once.
+        let by_grant = repeat.is_none_or(|repeat| used && !is_no(repeat.answer.as_ref()));
+        let mut verdict = self.judge(case, state, by_grant);
+        if verdict.review_due {
+            let preview = case.preview().await;
+            let level = verdict.level.unwrap_or(Level::System);
+            let text = self.text(case, &preview, level, None);
+            state.reviews = Some(self.until_killed(self.review(case, level, &text)).await?);
+            shown = Some(preview);
+            verdict = self.judge(case, state, by_grant);
         }
-        let Some(response) = self.until_killed(asker.ask(&question)).await? else {
-            let answer = self.answer_of(&pending, None, binding)?;
-            return announce(Some(open), &Value::Null, self.conclude(case, entry, state, answer, &pending));
-        };
-        // However long the person took, what is there now is what their answer is compared with and what is acted on.
-        Ok(Resolution::Again(Some(Repeat { pending, answer: Some(response), open: Some(open) })))
+        Ok((verdict, shown))
     }
 
     /// Whether a person has answered the question, and this is the very call they were asked about.
-    fn is_answered(&self, pending: &Pending, response: Option<&Value>, call: &ToolCall) -> bool {
-        let answered = || response.is_some() || !self.shared.state.answers(&pending.id).is_ok_and(|answers| answers.is_empty());
-        pending.is_for(call) && answered()
+    fn is_answered(&self, Repeat { pending, answer, .. }: &Repeat, call: &ToolCall) -> bool {
+        let is_answered = || answer.is_some() || !self.shared.state.answers(&pending.id).is_ok_and(|answers| answers.is_empty());
+        pending.is_for(call) && is_answered()
     }
 
     /// Renews the grants on a target after our own change of it.
-    pub fn renew(&self, action: &Action, key: &GrantKey, before: &[Opened], after: &[Opened]) {
+    pub(crate) fn renew(&self, action: &Action, key: &GrantKey, before: &[Opened], after: &[Opened]) {
         let before = grants_of(action, key, &subjects(before));
         for ((key, before), (_, after)) in before.into_iter().zip(grants_of(action, key, &subjects(after))) {
             self.shared.grants.renew(&key, &before, &after);
         }
     }
 
-    fn state(&self, case: &Case<'_>, asker: &dyn Asker) -> State {
+    fn state(&self, case: &Case<'_>) -> State {
         let client = case.call.caller.channel != Channel::None;
-        let operator = asker.waits() != Waits::Not;
+        let operator = case.asker.waits() != Waits::Not;
         let (untrusted, contacted) = self.intake(&case.call.caller.session);
         State {
             untrusted,
@@ -262,22 +257,21 @@ impl CallGate {
         }
     }
 
-    /// The first judgement, and a second one where a grant of this session fits the target as it is now.
-    fn judge(&self, case: &Case<'_>, state: &mut State, answered: bool) -> Verdict {
-        let verdict = judge(case.capability, case.action, case.screened, case.facts, state);
-        if verdict.decision != Decision::Ask || answered {
-            // Who comes with an answer can come: the judge hears it whatever this request declares.
+    /// The judgement; where it asks and `by_grant`, with the grants of this session that fit the target as it is now.
+    fn judge(&self, case: &Case<'_>, state: &mut State, by_grant: bool) -> Verdict {
+        let verdict = case.judge(state);
+        if verdict.decision != Decision::Ask || !by_grant {
             return verdict;
         }
         let Some(key) = self.grant_key(case, &verdict) else { return verdict };
         let mut grants = Vec::new();
-        for (key, subjects) in grants_of(case.action, &key, &subjects(case.opened)) {
+        for (key, subjects) in grants_of(case.action, &key, &subjects(&case.seen.opened)) {
             let Some((scope, target)) = self.shared.grants.fits(&key, &subjects) else { return verdict };
             let GrantKey { principal, session, tool, manifest, .. } = key;
             grants.push(Grant { principal, session, tool, target, scope, policy: manifest, level: None, expires: None });
         }
         state.grants.extend(grants);
-        judge(case.capability, case.action, case.screened, case.facts, state)
+        case.judge(state)
     }
 
     pub(super) fn grant_key(&self, case: &Case<'_>, verdict: &Verdict) -> Option<GrantKey> {
@@ -293,12 +287,13 @@ impl CallGate {
         })
     }
 
-    pub(super) fn grant(&self, case: &Case<'_>, entry: &Entry, verdict: &Verdict, approval: Option<String>) -> Resolution {
+    /// The permit for what was judged, with what goes into the record.
+    pub(super) fn grant(&self, case: &Case<'_>, verdict: &Verdict, approval: Option<String>) -> Box<Granted> {
         let capability = case.capability;
         let level = verdict.level.unwrap_or(Level::System);
-        let by_effect = effect::level(capability, case.action, case.screened, case.facts);
+        let by_effect = effect::level(capability, case.action, case.screened, &case.seen.facts);
         let terms = Terms {
-            call: entry.id().to_owned(),
+            call: case.entry.id().to_owned(),
             manifest: self.manifest.clone(),
             profile: capability.profile.clone(),
             tool: capability.spec.name,
@@ -312,7 +307,7 @@ impl CallGate {
             hosts: self.hosts(case),
             sent: std::sync::Arc::default(),
         };
-        let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
+        let permit = Permit::new(case.action.clone(), case.seen.opened.to_vec(), case.seen.facts.addresses.clone(), terms.into());
         let decision = entry::Decision {
             effect: word(case.action),
             level,
@@ -324,10 +319,10 @@ impl CallGate {
             untrusted: self.intake(&case.call.caller.session).0,
             carried: crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default(),
             targets: spelled_otherwise(case),
-            folders: folders_of(case.opened).iter().map(ToString::to_string).collect(),
+            folders: folders_of(&case.seen.opened).iter().map(ToString::to_string).collect(),
         };
         let grant = self.grant_key(case, verdict);
-        Resolution::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, open: None }))
+        Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, open: None })
     }
 }
 
@@ -341,28 +336,6 @@ pub(super) fn grants_of(action: &Action, key: &GrantKey, seen: &[Subject]) -> Ve
     files.into_iter().zip(seen).map(of_one).collect()
 }
 
-/// Passes the outcome of a question to the calls that wait for it.
-fn announce(open: Option<OpenQuestion>, response: &Value, resolved: Result<Resolution, Refusal>) -> Result<Resolution, Refusal> {
-    let Some(open) = open else { return resolved };
-    match resolved {
-        Ok(Resolution::Granted(mut granted)) => {
-            let chosen = response.pointer("/content/decision").and_then(Value::as_str).and_then(Scope::parse);
-            if chosen.is_some_and(|scope| scope != Scope::Once) {
-                // The waiting calls find the grant, and the target as this call leaves it.
-                granted.open = Some(open);
-            } else {
-                open.end_with(End::Once);
-            }
-            Ok(Resolution::Granted(granted))
-        }
-        Err(refusal) => {
-            open.end_with(End::Refused(refusal.clone()));
-            Err(refusal)
-        }
-        other => other,
-    }
-}
-
 /// What the static check of the case's program warned of.
 pub(super) fn warnings<'a>(case: &Case<'a>) -> &'a [String] {
     case.screened.program.as_ref().map_or(&[], |program| program.warnings.as_slice())
@@ -371,7 +344,8 @@ pub(super) fn warnings<'a>(case: &Case<'a>) -> &'a [String] {
 /// The targets whose entries have another spelling than the arguments give.
 fn spelled_otherwise(case: &Case<'_>) -> Vec<String> {
     let touches = case.action.touches();
-    let pairs = touches.iter().zip(case.opened).filter(|(touch, opened)| !touch.path.segments().ends_with(opened.target.path.segments()));
+    let pairs =
+        touches.iter().zip(&case.seen.opened).filter(|(touch, opened)| !touch.path.segments().ends_with(opened.target.path.segments()));
     pairs.map(|(_, opened)| opened.target.to_string()).collect()
 }
 
@@ -384,7 +358,7 @@ pub(super) fn folders_of(opened: &[Opened]) -> Vec<Target> {
 
 /// What the paths of the case's arguments lead to, where links on the way were followed.
 pub(super) fn led_to(case: &Case<'_>) -> Vec<String> {
-    case.opened.iter().filter_map(Opened::led_to).map(|target| target.to_string()).collect()
+    case.seen.opened.iter().filter_map(Opened::led_to).map(|target| target.to_string()).collect()
 }
 
 /// Whether the effect can go beyond the session's own scratch.
