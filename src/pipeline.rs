@@ -135,13 +135,11 @@ impl Way<'_> {
         };
         let resolution = gate.resolve(&mut case, repeat.take()).await;
         let Seen { opened, facts } = case.seen;
-        let mut granted = match resolution {
+        let granted = match resolution {
             Ok(Resolution::Granted(granted)) => *granted,
             Ok(Resolution::Ask(question, sealed)) => return Ok(Turn::Ask(question, sealed)),
             Err(error) => return Err(self.hinted(&action, &opened, error).await),
         };
-        // Given up when this call has ended, whichever way: calls that asked the same look then at what it left.
-        let _open = granted.open.take();
 
         // Further calls of the session wait here for their turn, within the time of a call; one that waited for a person waited outside it.
         let _slot = self.slot(&capability).await?;

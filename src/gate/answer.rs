@@ -8,7 +8,7 @@ use super::asking::{LATE, channel_name};
 use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
-use super::resolve::{Asked, Case, Granted, Repeat, grants_of, refusal, subjects};
+use super::resolve::{Asked, Case, Repeat, Resolution, Round, grants_of, refusal, subjects};
 use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::Entry;
@@ -24,7 +24,7 @@ impl CallGate {
         mut asked: Asked,
         response: Option<&Value>,
         pending: &Pending,
-    ) -> Result<Box<Granted>, Refusal> {
+    ) -> Result<Round, Refusal> {
         // No answer in time is one that came too late.
         let late = response.is_none() || pending.is_over(self.tick());
         let response = response.map(response_of);
@@ -65,7 +65,7 @@ impl CallGate {
     }
 
     /// Refuses a call whose question a person has answered and that is none any more, as what it is about has changed. A no closes it.
-    pub(super) fn overtaken(&self, entry: &Entry, Repeat { pending, answer, .. }: &Repeat) -> Refusal {
+    pub(super) fn overtaken(&self, entry: &Entry, Repeat { pending, answer }: &Repeat) -> Refusal {
         let code = Code::ApprovalMismatch;
         note(entry, Event::ApprovalAnswered, &pending.id, json!({"reason": code}));
         if is_no(answer.as_ref()) || pending.operator {
@@ -87,7 +87,7 @@ impl CallGate {
     }
 
     /// Uses an approval up, keeps a grant where the yes lasts, and gives the permit.
-    pub(super) fn consume(&self, case: &Case<'_>, verdict: &Verdict, pending: &Pending, scope: Scope) -> Result<Box<Granted>, Refusal> {
+    pub(super) fn consume(&self, case: &Case<'_>, verdict: &Verdict, pending: &Pending, scope: Scope) -> Result<Round, Refusal> {
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
         match self.shared.state.use_once(&pending.id, self.kept(pending)) {
             Ok(true) => note(case.entry, Event::ApprovalConsumed, &pending.id, json!({})),
@@ -116,7 +116,7 @@ impl CallGate {
                 }
             }
         }
-        Ok(self.grant(case, verdict, Some(pending.id.clone())))
+        Ok(Round::Over(Resolution::Granted(self.grant(case, verdict, Some(pending.id.clone())))))
     }
 
     /// For how long the mark of a used approval must stay: no state that names it opens any more after that.

@@ -8,17 +8,16 @@ use sha2::{Digest, Sha256};
 use super::answer::{not_kept, note};
 use super::change::{LINES, Look};
 use super::counts::Window;
-use super::open::{End, Found, OpenQuestion};
 use super::opened::Opened;
 use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::preview::Preview;
 use super::question;
 use super::rates::{HOUR, Millis};
-use super::resolve::{Asked, Case, Granted, Repeat, Resolution, Round, led_to, warnings};
+use super::resolve::{Asked, Case, Repeat, Resolution, Round, led_to, warnings};
 use super::shared::CallGate;
 use crate::audit::Event;
 use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal, RelPath};
-use crate::policy::{Scope, effect, later, python_network, python_roots};
+use crate::policy::{effect, later, python_network, python_roots};
 use crate::state::token;
 
 /// How long a sealed state opens after its question has ended.
@@ -30,56 +29,28 @@ pub(super) const LATE: Duration = Duration::from_hours(1);
 pub(super) const PER_HOUR: u64 = 60;
 
 impl CallGate {
-    /// Puts the question to the client's person, unless they have answered it or the very same is being asked.
+    /// Puts the question to the client's person, unless they have answered it.
     /// # Errors  What the answer is refused with; `rate_limited`, `killed`.
     pub(super) async fn ask_client(&self, case: &Case<'_>, asked: Asked, repeat: Option<Repeat>) -> Result<Round, Refusal> {
-        let unanswered = match repeat {
-            Some(Repeat { pending, answer: Some(response), open }) => {
-                self.shared.open.over(&pending.id);
-                return announce(open, &response, self.conclude(case, asked, Some(&response), &pending));
-            }
-            unanswered => unanswered,
-        };
+        if let Some(Repeat { pending, answer: Some(response) }) = repeat {
+            self.shared.open.over(&pending.id);
+            return self.conclude(case, asked, Some(&response), &pending);
+        }
         case.place.leave();
-        let principal = &case.call.caller.principal;
-        let open = match self.shared.open.enter(principal, &asked.binding, self.tick(), self.open_for())? {
-            Found::New(open) => open,
-            // The very same is being asked.
-            Found::Same(end) => return self.follow(end).await.map(|()| Round::Again(unanswered)),
-            Found::Sealed(pending) => {
-                let question = Question { wait: pending.left(self.tick()), ..self.question(case, &asked, &pending) };
-                return sealed(case, question, &pending);
-            }
-        };
-        self.count_question(principal)?;
         let pending = self.new_pending(case, &asked)?;
+        let open = self.shared.open.enter(&pending, self.tick())?;
+        self.count_question(&pending.principal)?;
         let question = self.question(case, &asked, &pending);
         note_request(case, &asked, &pending, channel_name(case), &question.text);
         if case.call.caller.channel == Channel::Repeat {
             let sealed = sealed(case, question, &pending)?;
-            open.seal(pending);
+            open.seal();
             return Ok(sealed);
         }
         match self.until_killed(case.asker.ask(&question)).await? {
             // However long the person took, what is there now is what their answer is compared with and what is acted on.
-            Some(response) => Ok(Round::Again(Some(Repeat { pending, answer: Some(response), open: Some(open) }))),
-            None => announce(Some(open), &Value::Null, self.conclude(case, asked, None, &pending)),
-        }
-    }
-
-    /// Waits for the end of the same question in another call. A no is this call's as well; a yes for once was for that call alone. After a
-    /// yes that lasts, and where no answer came, the call is looked at anew: a grant may hold for it now, or it is asked itself.
-    /// # Errors  What the other call was refused with, `approval_replayed`, `killed`.
-    async fn follow(&self, mut end: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
-        let ended = self.until_killed(end.wait_for(|end| matches!(end, End::Refused(_) | End::Once))).await?;
-        match ended.as_deref() {
-            Ok(End::Refused(refusal)) => Err(refusal.clone()),
-            Ok(End::Once) => {
-                let what = "the same call was being asked about, and the approval was used for that one";
-                Err(Refusal::new(Code::ApprovalReplayed, what).hint("call again if it is to be done a second time"))
-            }
-            // The other call is over.
-            _ => Ok(()),
+            Some(response) => Ok(Round::Again(Repeat { pending, answer: Some(response) })),
+            None => self.conclude(case, asked, None, &pending),
         }
     }
 
@@ -213,26 +184,6 @@ pub(super) fn sealed(case: &Case<'_>, question: Question, pending: &Pending) -> 
     // The state outlives the question, so that a late answer is told as late and not as foreign.
     let sealed = case.asker.seal(&state, question.wait + LATE).ok_or_else(not_kept)?;
     Ok(Round::Over(Resolution::Ask(question, sealed)))
-}
-
-/// Passes the outcome of a question to the calls that wait for it.
-fn announce(open: Option<OpenQuestion>, response: &Value, concluded: Result<Box<Granted>, Refusal>) -> Result<Round, Refusal> {
-    match (open, &concluded) {
-        (Some(open), Ok(_)) if lasts(response) => {
-            // The waiting calls find the grant, and the target as this call leaves it.
-            return concluded.map(|granted| Round::Over(Resolution::Granted(Box::new(Granted { open: Some(open), ..*granted }))));
-        }
-        (Some(open), Ok(_)) => open.end_with(End::Once),
-        (Some(open), Err(refusal)) => open.end_with(End::Refused(refusal.clone())),
-        (None, _) => {}
-    }
-    concluded.map(|granted| Round::Over(Resolution::Granted(granted)))
-}
-
-/// Whether a client's answer is a yes for more than the call.
-fn lasts(response: &Value) -> bool {
-    let chosen = response.pointer("/content/decision").and_then(Value::as_str).and_then(Scope::parse);
-    chosen.is_some_and(|scope| scope != Scope::Once)
 }
 
 /// Records that a question was put.

@@ -5,7 +5,7 @@
 //! | is counted and admitted | `admit.rs`; `counts.rs` counts, `rates.rs` reserves budgets |
 //! | is judged, and a person is asked where the judgement says so | `resolve.rs` |
 //! | is put as a question: its words, the change it shows, the answers it offers | `question.rs`; `change.rs`, `preview.rs`, `choices.rs` |
-//! | waits for the client of the call (`server/asker.rs` sends the question) | `asking.rs`, `asker.rs` (the trait), `open.rs` (one question at a time) |
+//! | waits for the client of the call (`server/asker.rs` sends the question) | `asking.rs`, `asker.rs` (the trait), `open.rs` (how many wait) |
 //! | waits for an operator | `operator.rs` |
 //! | is answered | `pending.rs` (what the yes is bound to), `answer.rs` (what it is worth), `grants.rs` (for how long) |
 //! | gets its permit, with the targets as they were opened | `permit.rs`, `opened.rs` |
@@ -40,7 +40,6 @@ pub use admit::Admitted;
 pub use asker::{Asker, Waits};
 pub use counts::{Ask, Counted, Counts, Window};
 pub use grants::{GrantKey, Grants, Subject};
-pub use open::OpenQuestion;
 pub use opened::{Opened, Seen};
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};

@@ -11,7 +11,7 @@ use super::asking::{note_request, sealed};
 use super::choices::choices;
 use super::open::full;
 use super::pending::Pending;
-use super::resolve::{Asked, Case, Repeat, Resolution, Round, refusal};
+use super::resolve::{Asked, Case, Repeat, Round, refusal};
 use super::shared::CallGate;
 use crate::audit::Event;
 use crate::model::{Code, Question, Refusal};
@@ -47,10 +47,10 @@ impl CallGate {
                 let scope = answers.iter().filter_map(|answered| scope_of(answered.say)).min().unwrap_or(Scope::Once);
                 let granted = self.consume(case, &verdict, &pending, scope)?;
                 self.forget(&pending);
-                return Ok(Round::Over(Resolution::Granted(granted)));
+                return Ok(granted);
             }
             // The same call elsewhere has used a yes that lasts: a grant may hold for this one now.
-            Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Round::Again(Some(Repeat::waiting(pending)))),
+            Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Round::Again(Repeat { pending, answer: None })),
             Decision::Deny => return Err(self.refused(case, &pending, &verdict)),
             Decision::Ask if pending.is_over(self.tick()) => {
                 self.forget(&pending);
@@ -63,7 +63,7 @@ impl CallGate {
         let hold = (waits == Waits::Repeated).then(|| if is_repeated { self.hold() } else { Duration::ZERO });
         if self.has_news(case, &pending, answers.len(), hold).await? {
             // What is there now is what the answer is compared with and what is acted on.
-            return Ok(Round::Again(Some(Repeat::waiting(pending))));
+            return Ok(Round::Again(Repeat { pending, answer: None }));
         }
         // A call that comes back and has waited its turn may do so once more.
         let pending = Pending { turn: pending.turn.saturating_add(u32::from(is_repeated)), ..pending };

@@ -6,7 +6,6 @@ use super::answer::{is_no, not_kept, not_ours, replayed};
 use super::asker::{Asker, Waits};
 use super::counts::Window;
 use super::grants::{GrantKey, Subject};
-use super::open::OpenQuestion;
 use super::opened::{Opened, Seen};
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
@@ -30,9 +29,8 @@ pub(crate) enum Resolution {
 /// What one round of judging and asking came to.
 pub(super) enum Round {
     Over(Resolution),
-    /// What the call is about is to be looked at anew, and judged once more with this: an answer came, or the same question in another call
-    /// has ended.
-    Again(Option<Repeat>),
+    /// An answer came: what the call is about is to be looked at anew, and judged once more with it.
+    Again(Repeat),
 }
 
 /// A question that was put before, as the call comes back to it: repeated by the client, or within the same call.
@@ -41,15 +39,6 @@ pub(crate) struct Repeat {
     pub(super) pending: Pending,
     /// The client's answer: the raw elicitation result.
     pub(super) answer: Option<Value>,
-    /// Held while the question is open in this call.
-    pub(super) open: Option<OpenQuestion>,
-}
-
-impl Repeat {
-    /// A question without an answer of the client.
-    pub(super) const fn waiting(pending: Pending) -> Self {
-        Self { pending, answer: None, open: None }
-    }
 }
 
 /// A judgement that asks, and all that the answer is compared with.
@@ -77,8 +66,6 @@ pub(crate) struct Granted {
     pub reach: Reach,
     /// The grant that our own change renews, where one is kept.
     pub grant: Option<GrantKey>,
-    /// Held until the call has ended, where others wait for what it comes to.
-    pub open: Option<OpenQuestion>,
 }
 
 /// One call as it stands before the judge.
@@ -124,7 +111,7 @@ impl CallGate {
     pub(crate) fn repeat(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Repeat> {
         let sealed = call.repeat.as_ref()?;
         let pending = serde_json::from_slice(&asker.open(&sealed.state)?).ok()?;
-        Some(Repeat { answer: sealed.answer.clone(), ..Repeat::waiting(pending) })
+        Some(Repeat { pending, answer: sealed.answer.clone() })
     }
 
     /// Whether this is the repeat that an open question waits for: the very call it was asked about, once for the question and once more for
@@ -151,7 +138,7 @@ impl CallGate {
             match self.round(case, repeat).await? {
                 Round::Over(resolution) => return Ok(resolution),
                 Round::Again(next) => {
-                    repeat = next;
+                    repeat = Some(next);
                     case.seen = case.world.look(case.action, case.screened).await?;
                 }
             }
@@ -230,7 +217,7 @@ impl CallGate {
     }
 
     /// Whether a person has answered the question, and this is the very call they were asked about.
-    fn is_answered(&self, Repeat { pending, answer, .. }: &Repeat, call: &ToolCall) -> bool {
+    fn is_answered(&self, Repeat { pending, answer }: &Repeat, call: &ToolCall) -> bool {
         let is_answered = || answer.is_some() || !self.shared.state.answers(&pending.id).is_ok_and(|answers| answers.is_empty());
         pending.is_for(call) && is_answered()
     }
@@ -322,7 +309,7 @@ impl CallGate {
             folders: folders_of(&case.seen.opened).iter().map(ToString::to_string).collect(),
         };
         let grant = self.grant_key(case, verdict);
-        Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, open: None })
+        Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant })
     }
 }
 
