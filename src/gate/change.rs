@@ -40,6 +40,13 @@ pub(super) struct Look<'a> {
     pub later: Vec<bool>,
 }
 
+impl Look<'_> {
+    /// Whether another program runs this target later.
+    pub(super) fn is_later(&self, target: usize) -> bool {
+        self.later.get(target).copied().unwrap_or_default()
+    }
+}
+
 /// What an action changes in files: of one file, or of each of several.
 pub(super) struct Changes {
     /// In the order of the targets; none where a content is no text.
@@ -65,7 +72,7 @@ impl Changes {
             }
             Action::WriteFile(_) => (vec![whole(0)], false),
             Action::CopyFile(_) => (vec![whole(1)], false),
-            Action::MoveFile(_) => (vec![whole(1).filter(|_| !preview.arriving.is_empty())], false),
+            Action::MoveFile(_) => (vec![whole(1).filter(|_| look.is_later(1))], false),
             Action::EditFile(edit) => {
                 let texts = before.zip(after).map(|(before, after)| between(before, after));
                 (vec![texts.or_else(|| passages(&edit.edits.iter().collect::<Vec<_>>()))], false)
@@ -92,8 +99,7 @@ impl Changes {
         let mut order: Vec<usize> = (0..each.len()).collect();
         order.sort_by_key(|at| {
             let change = each.get(*at).and_then(Option::as_ref);
-            let is_later = look.later.get(*at).copied().unwrap_or_default();
-            Reverse((is_later, change.map_or(usize::MAX, |change| change.added), change.map_or(0, |change| change.removed)))
+            Reverse((look.is_later(*at), change.map_or(usize::MAX, |change| change.added), change.map_or(0, |change| change.removed)))
         });
         Self { each, order, are_named }
     }

@@ -43,7 +43,7 @@ pub use grants::{GrantKey, Grants, Subject};
 pub use opened::{Opened, Seen};
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};
-pub use preview::{Arriving, Preview, Texts};
+pub use preview::{Preview, Texts};
 pub use queue::{Place, Queue};
 pub use rates::{Meter, Millis, Reservation};
 pub(crate) use resolve::{Case, Granted, Repeat, Resolution};

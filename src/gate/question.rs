@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 
 use super::change::{Changes, LINES, Look, Mask, masked, shown};
 use super::opened::Opened;
-use super::preview::Arriving;
 use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::Later;
@@ -81,7 +80,7 @@ pub(super) fn reaching(text: &str, rules: &NetworkRules) -> String {
 
 /// Says of what a call changes that other programs run it later: the reason why a person is asked as for a deletion.
 pub(super) fn running_later(later: &[Later]) -> String {
-    const NAMED: usize = 3;
+    const NAMED: usize = 8;
     if let [one] = later {
         return format!("{} is run later by {}, outside every sandbox of this server", spelled(&one.target), shown(&one.by));
     }
@@ -192,9 +191,8 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         shown.into_owned()
     };
     match action {
-        Action::MoveFile(_) if is_folder => arriving(text, &look.preview.arriving, &mut masked),
-        Action::MoveFile(_) if look.preview.arriving.is_empty() => {}
-        Action::CopyFile(_) if look.preview.arriving.is_empty() && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
+        Action::MoveFile(_) if is_folder || !look.is_later(1) => {}
+        Action::CopyFile(_) if !look.is_later(1) && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
         Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
             text.push_str("\nThe content is not text and is not shown.");
         }
@@ -241,26 +239,6 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
     }
     if hides {
         text.push_str("\nSecrets are masked here, and used as they are.");
-    }
-}
-
-/// The files of a folder that will stand where they run later, each with how it begins.
-fn arriving(text: &mut String, files: &[Arriving], mut masked: impl FnMut(&str) -> String) {
-    const SHOWN: usize = 8;
-    const NAMED: usize = 40;
-    for file in files.iter().take(SHOWN) {
-        match &file.text {
-            Some(content) => excerpt(text, &format!("{} begins with", spelled(&file.target)), &masked(content), LINES / SHOWN),
-            None => {
-                let _ = write!(text, "\n{} is not text, or too long, and is not shown.", spelled(&file.target));
-            }
-        }
-    }
-    for file in files.iter().take(NAMED).skip(SHOWN) {
-        let _ = write!(text, "\n  - {}", spelled(&file.target));
-    }
-    if files.len() > NAMED {
-        let _ = write!(text, "\n  and {} more", files.len() - NAMED);
     }
 }
 

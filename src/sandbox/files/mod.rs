@@ -5,7 +5,6 @@
 //! `search`, `write`, `edit`, `edit_files`, `copy`, `rename` (move and delete), `folder` (create and info). Below them: `resolve` goes from a handle to an
 //! object, `walk` through what may be seen below a folder, `replace` puts a content in its place, `transfer` moves to another root, `masks` hides secrets.
 
-mod arriving;
 mod below;
 mod column;
 mod content;

@@ -2,7 +2,6 @@
 
 use rustix::fs::Dir;
 
-use super::arriving::{arriving, is_arriving};
 use super::content::{digest, digest_whole, read_whole};
 use super::copy::copyable;
 use super::edit::apply_to;
@@ -21,6 +20,7 @@ use crate::gate::Opened;
 use crate::gate::{Preview, Texts};
 use crate::manifest::Manifest;
 use crate::model::{Action, Bytes, Code, Edit, Failure, Kind, WriteMode};
+use crate::policy::later::pattern_of;
 
 /// Contents above this are not shown.
 const SHOWN: Bytes = Bytes::mib(4);
@@ -68,11 +68,7 @@ fn make(
     let doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
     let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(match action {
-        Action::CopyFile(_) | Action::MoveFile(_) => {
-            let (arriving, digests) = arriving(manifest, opened, stop);
-            contents.extend(digests);
-            Preview { before: text(second), after: text(first), arriving, doomed, ..Preview::default() }
-        }
+        Action::CopyFile(_) | Action::MoveFile(_) => Preview { before: text(second), after: text(first), doomed, ..Preview::default() },
         Action::WriteFile(write) => {
             let before = text(first);
             let after = String::from_utf8(write.content.clone()).ok().map(|new| match write.mode {
@@ -164,8 +160,9 @@ struct Content {
 
 /// Whether the action takes or gives a name of one root and does nothing with the content, which then runs for no other program.
 fn is_by_name_alone(action: &Action, opened: &[Opened], manifest: &Manifest) -> bool {
-    let is_renamed =
-        matches!((action, opened), (Action::MoveFile(_), [from, to]) if from.target.root == to.target.root && !is_arriving(manifest, to));
+    let runs_later =
+        |to: &Opened| [&to.target.path, to.path()].into_iter().any(|path| pattern_of(manifest, &to.target.root, path).is_some());
+    let is_renamed = matches!((action, opened), (Action::MoveFile(_), [from, to]) if from.target.root == to.target.root && !runs_later(to));
     is_renamed || matches!(action, Action::DeleteFile(_))
 }
 

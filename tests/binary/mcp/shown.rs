@@ -45,7 +45,7 @@ fn what_is_copied_or_moved_to_where_it_runs_later_is_shown_before() {
 }
 
 #[test]
-fn a_folder_that_is_moved_shows_how_each_file_in_it_begins_that_will_run() {
+fn a_folder_that_is_moved_names_the_files_in_it_that_will_run() {
     let home = sources(Policy { approvals: "level_1 = \"none\"\nlevel_2 = \"none\"", ..Policy::default() }, "");
     std::fs::create_dir_all(home.path("project/plain/workflows")).unwrap();
     for name in 0..50 {
@@ -55,15 +55,9 @@ fn a_folder_that_is_moved_shows_how_each_file_in_it_begins_that_will_run() {
     let mut server = start(&home, ERAS[0]);
     let said = make(&mut server, ERAS[0], &move_file("project/plain", "project/.github"), "once");
     let message = said.message();
-    for part in [
-        "\nproject/.github/workflows/w00.yml begins with:\n  | on: push\n  | run: steal 0",
-        "w07.yml begins with:",
-        "\n  - project/.github/workflows/w08.yml",
-        "\n  and 10 more",
-    ] {
-        assert!(message.contains(part), "{part:?} in {message}");
-    }
-    assert!(!message.contains("w08.yml begins") && !message.contains("not run"), "{message}");
+    assert!(message.contains("These are run later") && message.contains(" and 42 more\n"), "{message}");
+    assert_eq!(message.matches("project/.github/workflows/w").count(), 8, "{message}");
+    assert!(!message.contains("readme.txt"), "{message}");
     assert!(went_well(&said.answer), "{}", said.answer);
     assert!(home.path("project/.github/workflows/w49.yml").exists());
 }
@@ -77,7 +71,7 @@ fn a_file_of_a_moved_folder_that_changes_after_the_question_is_not_moved() {
     let params = move_file("project/plain", "project/.github");
     let first = server.stateless("tools/call", &params);
     let asked = first["result"]["inputRequests"]["approval"]["params"].clone();
-    assert!(asked["message"].as_str().unwrap().contains("run: harmless"), "{asked}");
+    assert!(asked["message"].as_str().unwrap().contains("project/.github/workflows/a.yml"), "{asked}");
     std::fs::write(home.path("project/plain/workflows/a.yml"), "run: steal me\n").unwrap();
     let again = crate::mcp::server::repeat(&params, &first["result"]["requestState"], Some(crate::mcp::scopes::filled(&asked, "once")));
     let answer = server.stateless("tools/call", &again);
