@@ -1,5 +1,6 @@
 //! How a question to a person is made: what it is bound to, what it says, how many there may be.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::answer::{not_kept, note};
 use super::change::{LINES, Look};
+use super::choices::ONCE;
 use super::counts::Window;
-use super::opened::Opened;
 use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::preview::Preview;
 use super::question;
@@ -16,8 +17,8 @@ use super::rates::{HOUR, Millis};
 use super::resolve::{Asked, Case, Repeat, Resolution, Round, led_to, warnings};
 use super::shared::CallGate;
 use crate::audit::Event;
-use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal, RelPath};
-use crate::policy::{effect, later, python_network, python_roots};
+use crate::model::{Action, Channel, Code, Failure, Level, Question, Refusal};
+use crate::policy::{effect, later};
 use crate::state::token;
 
 /// How long a sealed state opens after its question has ended.
@@ -113,11 +114,7 @@ impl CallGate {
     /// What the lines of a change are made from.
     pub(super) fn look<'p>(&self, case: &Case<'_>, preview: &'p Preview) -> Look<'p> {
         let later = later::runs_later(&self.manifest, case.action, case.screened, &case.seen.facts);
-        let is_later = |opened: &Opened| {
-            let is = |path: &RelPath| later.iter().any(|one| one.target.root == opened.target.root && one.target.path == *path);
-            is(&opened.target.path) || is(opened.path())
-        };
-        Look { preview, mask: self.manifest.filters.secrets, later: case.seen.opened.iter().map(is_later).collect() }
+        Look { preview, mask: self.manifest.filters.secrets, later }
     }
 
     /// How a call will fail of which a person cannot be asked: in itself, or because one question cannot show a line of each file.
@@ -135,44 +132,35 @@ impl CallGate {
 
     /// What a person reads, whichever channel shows it.
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
-        let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, &case.seen.opened, &self.look(case, preview), level, now_ns, code);
-        let capability = case.capability;
+        let look = self.look(case, preview);
+        let mut sentences = Vec::new();
+        if effect::moves_into_scratch(case.capability, case.action, &case.screened.targets) {
+            sentences.push("What is moved is deleted when the session ends".to_owned());
+        }
         if matches!(case.action, Action::RunPython(_)) {
-            text = question::seeing(&text, &python_roots(&self.manifest, &capability.profile));
-            if python_network(&self.manifest, &capability.profile) {
-                text = question::reaching(&text, &self.manifest.network);
-            }
+            sentences.extend(question::of_program(case.capability));
         }
-        let run_later = later::runs_later(&self.manifest, case.action, case.screened, &case.seen.facts);
-        if !run_later.is_empty() {
-            text = question::first(&text, &question::running_later(&run_later));
+        if !look.later.is_empty() {
             if matches!(case.action, Action::Fetch(_)) {
-                text = question::first(&text, "What will stand there is not known before it is fetched");
+                sentences.push("What will stand there is not known before it is fetched".to_owned());
             }
+            sentences.push(question::running_later(&look.later));
         }
-        let reached = if matches!(case.action, Action::RunPython(_)) { later::programs_reach(capability) } else { Vec::new() };
-        if !reached.is_empty() {
-            let roots = reached.join(", ");
-            text = question::first(&text, &format!("It can change what other programs run later (hooks, CI, editor settings) in {roots}"));
-        }
-        if effect::moves_into_scratch(capability, case.action, &case.screened.targets) {
-            text = question::first(&text, "What is moved is deleted when the session ends");
+        let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
+        let mut text = question::text(case.action, &case.seen.opened, &look, &sentences, level, now_ns);
+        if let Some(code) = code {
+            let _ = write!(text, "\nTo allow it, choose `{ONCE}` and type this code in `confirm`.\ncode: {code}");
         }
         if self.intake(&case.call.caller.session).0 {
             text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
         }
         let carried = crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default();
         if !carried.is_empty() {
-            let counts: Vec<String> =
-                carried.iter().map(|count| format!("{} {}", count.count, crate::filter::escape_line(&count.type_))).collect();
-            text.push_str("\nIts arguments carry: ");
-            text.push_str(&counts.join(", "));
-            text.push('.');
+            let counts = carried.iter().map(|count| format!("{} {}", count.count, crate::filter::escape_line(&count.type_)));
+            let _ = write!(text, "\nIts arguments carry: {}.", counts.collect::<Vec<_>>().join(", "));
         }
         for warning in warnings(case) {
-            text.push_str("\nThe static check warns:");
-            text.push_str(&crate::filter::escape(warning));
+            let _ = write!(text, "\nThe static check warns:{}", crate::filter::escape(warning));
         }
         text
     }

@@ -12,6 +12,7 @@ use super::preview::Preview;
 use crate::filter::{escape_line, masked_for_person};
 use crate::manifest::Treatment;
 use crate::model::{Action, Edit, Kind, WriteMode};
+use crate::policy::later::Later;
 
 /// Lines of a diff in all, and of an excerpt; the rest is counted.
 pub(super) const LINES: usize = 40;
@@ -36,14 +37,17 @@ pub(super) struct Look<'a> {
     pub preview: &'a Preview,
     /// What becomes of secrets.
     pub mask: Mask,
-    /// Of each target whether another program runs it later.
-    pub later: Vec<bool>,
+    /// What the action changes that another program runs later.
+    pub later: Vec<Later>,
 }
 
 impl Look<'_> {
-    /// Whether another program runs this target later.
-    pub(super) fn is_later(&self, target: usize) -> bool {
-        self.later.get(target).copied().unwrap_or_default()
+    /// Whether another program runs later what was opened.
+    pub(super) fn is_later(&self, opened: Option<&Opened>) -> bool {
+        let is = |later: &Later, opened: &Opened| {
+            later.target.root == opened.target.root && [&opened.target.path, opened.path()].contains(&&later.target.path)
+        };
+        opened.is_some_and(|opened| self.later.iter().any(|later| is(later, opened)))
     }
 }
 
@@ -72,7 +76,7 @@ impl Changes {
             }
             Action::WriteFile(_) => (vec![whole(0)], false),
             Action::CopyFile(_) => (vec![whole(1)], false),
-            Action::MoveFile(_) => (vec![whole(1).filter(|_| look.is_later(1))], false),
+            Action::MoveFile(_) => (vec![whole(1).filter(|_| look.is_later(opened.get(1)))], false),
             Action::EditFile(edit) => {
                 let texts = before.zip(after).map(|(before, after)| between(before, after));
                 (vec![texts.or_else(|| passages(&edit.edits.iter().collect::<Vec<_>>()))], false)
@@ -99,7 +103,11 @@ impl Changes {
         let mut order: Vec<usize> = (0..each.len()).collect();
         order.sort_by_key(|at| {
             let change = each.get(*at).and_then(Option::as_ref);
-            Reverse((look.is_later(*at), change.map_or(usize::MAX, |change| change.added), change.map_or(0, |change| change.removed)))
+            Reverse((
+                look.is_later(opened.get(*at)),
+                change.map_or(usize::MAX, |change| change.added),
+                change.map_or(0, |change| change.removed),
+            ))
         });
         Self { each, order, are_named }
     }

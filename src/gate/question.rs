@@ -9,21 +9,21 @@ use super::change::{Changes, LINES, Look, Mask, masked, shown};
 use super::opened::Opened;
 use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
-use crate::policy::later::Later;
+use crate::policy::later::{Later, programs_reach};
 use crate::policy::network::NetworkRules;
+use crate::policy::{Capability, python_network, python_roots};
 
-/// The text of a question about `action` on what was `opened`.
-pub(super) fn text(action: &Action, opened: &[Opened], look: &Look<'_>, level: Level, now_ns: i128, code: Option<&str>) -> String {
-    let mask = look.mask;
+/// The text of a question about `action` on what was `opened`; `sentences` stand right after the consequence.
+pub(super) fn text(action: &Action, opened: &[Opened], look: &Look<'_>, sentences: &[String], level: Level, now_ns: i128) -> String {
     let changes = Changes::of(action, opened, look);
-    let mut text = consequence(action, opened, &changes, now_ns, mask);
+    let mut text = consequence(action, opened, &changes, now_ns, look.mask);
+    for sentence in sentences {
+        let _ = write!(text, ". {sentence}");
+    }
     let _ = write!(text, "\nLevel {}.", u8::from(level));
     detail(&mut text, action, opened, &changes, look);
     if let (Action::DeleteFile(_), Some(folder)) = (action, opened.first()) {
-        below(&mut text, folder, mask);
-    }
-    if let Some(code) = code {
-        let _ = write!(text, "\nTo allow it, choose `{}` and type this code in `confirm`.\ncode: {code}", super::choices::ONCE);
+        below(&mut text, folder, look.mask);
     }
     text
 }
@@ -42,40 +42,43 @@ fn below(text: &mut String, folder: &Opened, mask: Mask) {
     }
 }
 
-/// The same text, with one more sentence right after the consequence.
-pub(super) fn first(text: &str, sentence: &str) -> String {
-    let (consequence, rest) = text.split_once('\n').unwrap_or((text, ""));
-    format!("{consequence}. {sentence}\n{rest}")
-}
-
-/// The same text, which tells right after the consequence which roots a program may read and change.
-pub(super) fn seeing(text: &str, roots: &[(&str, bool)]) -> String {
-    let those = |writable: bool| {
-        let names: Vec<&str> = roots.iter().filter(|(_, is)| *is == writable).map(|(name, _)| *name).collect();
-        names.join(", ")
-    };
-    match (those(true), those(false)) {
-        (changed, read) if changed.is_empty() && read.is_empty() => text.to_owned(),
-        (changed, read) if read.is_empty() => first(text, &format!("It may change files in {changed}")),
-        (changed, read) if changed.is_empty() => first(text, &format!("It may read files in {read}")),
-        (changed, read) => first(text, &format!("It may change files in {changed} and read files in {read}")),
+/// What a program could do besides what its text says: change what runs later, send, change and read files.
+pub(super) fn of_program(capability: &Capability) -> Vec<String> {
+    let (manifest, profile) = (&capability.manifest, &capability.profile);
+    let mut sentences = Vec::new();
+    let reached = programs_reach(capability);
+    if !reached.is_empty() {
+        let roots = reached.join(", ");
+        sentences.push(format!("It can change what other programs run later (hooks, CI, editor settings) in {roots}"));
     }
+    if python_network(manifest, profile) {
+        sentences.push(format!("It may send to {} over the network", hosts(&manifest.network)));
+    }
+    let roots = python_roots(manifest, profile);
+    let those = |writable: bool| roots.iter().filter(|(_, is)| *is == writable).map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let verbs = [("change", those(true)), ("read", those(false))];
+    let parts: Vec<String> =
+        verbs.iter().filter(|(_, roots)| !roots.is_empty()).map(|(verb, roots)| format!("{verb} files in {roots}")).collect();
+    if !parts.is_empty() {
+        sentences.push(format!("It may {}", parts.join(" and ")));
+    }
+    sentences
 }
 
-/// The same text, which tells right after the consequence where a program may send to.
-pub(super) fn reaching(text: &str, rules: &NetworkRules) -> String {
+/// Where a program may send to, in words.
+fn hosts(rules: &NetworkRules) -> String {
     const NAMED: usize = 5;
+    if rules.any_public {
+        return "any public host".to_owned();
+    }
     let mut hosts: Vec<String> = rules.allowed_domains.iter().map(|host| shown(&host.to_string())).collect();
     hosts.extend(rules.internal.iter().map(ToString::to_string));
     let more = hosts.len().saturating_sub(NAMED);
     hosts.truncate(NAMED);
-    if rules.any_public {
-        hosts = vec!["any public host".to_owned()];
-    } else if more > 0 {
+    if more > 0 {
         hosts.push(format!("{more} more"));
     }
-    let hosts = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
-    first(text, &format!("It may send to {hosts} over the network"))
+    if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") }
 }
 
 /// Says of what a call changes that other programs run it later: the reason why a person is asked as for a deletion.
@@ -84,7 +87,9 @@ pub(super) fn running_later(later: &[Later]) -> String {
     if let [one] = later {
         return format!("{} is run later by {}, outside every sandbox of this server", spelled(&one.target), shown(&one.by));
     }
-    let named: Vec<String> = later.iter().take(NAMED).map(|one| format!("{} by {}", spelled(&one.target), shown(&one.by))).collect();
+    let mut sorted: Vec<&Later> = later.iter().collect();
+    sorted.sort_unstable_by(|one, other| one.target.cmp(&other.target));
+    let named: Vec<String> = sorted.iter().take(NAMED).map(|one| format!("{} by {}", spelled(&one.target), shown(&one.by))).collect();
     let more = if later.len() > NAMED { format!(" and {} more", later.len() - NAMED) } else { String::new() };
     format!("These are run later, outside every sandbox of this server: {}{more}", named.join(", "))
 }
@@ -191,8 +196,8 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         shown.into_owned()
     };
     match action {
-        Action::MoveFile(_) if is_folder || !look.is_later(1) => {}
-        Action::CopyFile(_) if !look.is_later(1) && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
+        Action::MoveFile(_) if is_folder || !look.is_later(opened.get(1)) => {}
+        Action::CopyFile(_) if !look.is_later(opened.get(1)) && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
         Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
             text.push_str("\nThe content is not text and is not shown.");
         }
@@ -305,16 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_a_network_tells_first_where_it_may_send_to() {
-        let hosts = |names: &[&str]| names.iter().map(|name| crate::policy::network::DomainPattern::parse(name).unwrap()).collect();
-        let mut rules = NetworkRules { allowed_domains: hosts(&["a.example", "*.b.example"]), ..NetworkRules::default() };
-        let text = |rules: &NetworkRules| reaching("Run a Python program of 2 lines\nLevel 3.\ncode: ABCD", rules);
-        let wanted = "Run a Python program of 2 lines. It may send to a.example, *.b.example over the network\nLevel 3.\ncode: ABCD";
-        assert_eq!(text(&rules), wanted);
-        rules.allowed_domains = hosts(&["a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example"]);
-        assert!(text(&rules).contains("e.example, 2 more over the network"), "{}", text(&rules));
+    fn a_program_with_a_network_names_the_hosts_that_it_may_send_to() {
+        let named = |names: &[&str]| names.iter().map(|name| crate::policy::network::DomainPattern::parse(name).unwrap()).collect();
+        let mut rules = NetworkRules { allowed_domains: named(&["a.example", "*.b.example"]), ..NetworkRules::default() };
+        assert_eq!(hosts(&rules), "a.example, *.b.example");
+        rules.allowed_domains = named(&["a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example"]);
+        assert!(hosts(&rules).ends_with("e.example, 2 more"), "{}", hosts(&rules));
         rules.any_public = true;
-        assert!(text(&rules).contains("to any public host over"), "{}", text(&rules));
+        assert_eq!(hosts(&rules), "any public host");
     }
     use crate::model::{CallPath, WriteFile};
 
@@ -337,7 +340,7 @@ mod tests {
             let code = code.to_owned();
             Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false, fenced: false })
         };
-        let shown = |code: &str| text(&action(code), &[], &look(&Preview::default(), Treatment::Mask), Level::Change, 0, None);
+        let shown = |code: &str| text(&action(code), &[], &look(&Preview::default(), Treatment::Mask), &[], Level::Change, 0);
         let question = shown(&code);
         assert!(question.contains("import os; y") && !question.contains("MIIE"), "{question}");
         assert!(question.ends_with("Secrets are masked here, and used as they are."), "{question}");
@@ -357,7 +360,7 @@ mod tests {
         let before = lines(100, "line", "");
         let after = lines(100, "LINE", "");
         let preview = Preview { before: Some(before), after: Some(after.clone()), ..Preview::default() };
-        let text = text(&write(&after), &[], &look(&preview, Treatment::Mask), Level::Change, 0, None);
+        let text = text(&write(&after), &[], &look(&preview, Treatment::Mask), &[], Level::Change, 0);
         assert!(
             text.contains("100 line(s) added, 100 removed:")
                 && text.contains("and 160 more line(s) of the change, not shown: 60 added, 100 removed"),
@@ -377,8 +380,8 @@ mod tests {
             fresh: false,
             fenced: false,
         });
-        let text = text(&action, &[], &look(&Preview::default(), Treatment::Mask), Level::Destroy, 0, Some("K7QX"));
-        assert_eq!(text.lines().filter(|line| line.starts_with("code: ")).collect::<Vec<_>>(), ["code: K7QX"]);
+        let text = text(&action, &[], &look(&Preview::default(), Treatment::Mask), &[], Level::Destroy, 0);
+        assert!(!text.lines().any(|line| line.starts_with("code: ")), "{text}");
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{2028}', '\r']), "{text}");
     }
 
@@ -387,7 +390,7 @@ mod tests {
         let code = lines(500, "x = x +", "import hidden_suffix");
         let action =
             Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false, fenced: false });
-        let text = text(&action, &[], &look(&Preview::default(), Treatment::Mask), Level::Create, 0, None);
+        let text = text(&action, &[], &look(&Preview::default(), Treatment::Mask), &[], Level::Create, 0);
         assert!(text.contains("x = x + 0") && text.contains("import hidden_suffix") && text.contains("461 line(s) not shown"), "{text}");
         // The same in one line: scrolled away to the right.
         let line = format!("x = 1;{};import hidden_suffix", " ".repeat(1 << 20));
@@ -400,7 +403,7 @@ mod tests {
         let key = |last: char| format!("name = x\naws_access_key_id = AKIAIOSFODNN7EXAMPL{last}\nend\n");
         let shown = |before: String, after: &str, mask| {
             let preview = Preview { before: Some(before), after: Some(after.to_owned()), ..Preview::default() };
-            text(&write(after), &[], &look(&preview, mask), Level::Change, 0, None)
+            text(&write(after), &[], &look(&preview, mask), &[], Level::Change, 0)
         };
         let gone = shown(key('Q'), "name = x\nend\n", Treatment::Mask);
         assert!(gone.contains("- aws_access_key_id = [SECRET:") && gone.contains("written as they are"), "{gone}");
