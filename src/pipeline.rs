@@ -111,7 +111,7 @@ impl Way<'_> {
     async fn walk(&self, entry: &mut Entry, taken: &mut Counted) -> Result<Turn, CallError> {
         let Self { server, gate, call, .. } = self;
         // 3 to 6. Who calls what, and what the text decides. Then a look without effect, the judgement, and a person where it asks for one.
-        let mut repeat = gate.repeat(call, self.asker);
+        let repeat = CallGate::repeat(call, self.asker);
         let Planned { tool, mut capability, mut reservation, action, mut screened } = self.plan(repeat.as_ref(), taken).await?;
         let seen = self.look(&action, &screened).await?;
         screened.take_spelling(&seen.facts);
@@ -133,7 +133,7 @@ impl Way<'_> {
             definition: &definition,
             definitions: &definitions,
         };
-        let resolution = gate.resolve(&mut case, repeat.take()).await;
+        let resolution = gate.resolve(&mut case, repeat).await;
         let Seen { opened, facts } = case.seen;
         let granted = match resolution {
             Ok(Resolution::Granted(granted)) => *granted,

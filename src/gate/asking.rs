@@ -177,8 +177,8 @@ pub(super) fn sealed(case: &Case<'_>, question: Question, pending: &Pending) -> 
 /// Records that a question was put.
 pub(super) fn note_request(case: &Case<'_>, asked: &Asked, pending: &Pending, channel: &str, text: &str) {
     let mut facts = json!({"level": asked.level, "channel": channel, "leads_to": led_to(case), "question": recorded(case, text)});
-    if pending.operator {
-        facts["reason"] = json!(asked.code);
+    if let (true, Some(facts)) = (pending.operator, facts.as_object_mut()) {
+        facts.insert("reason".to_owned(), json!(asked.code));
     }
     note(case.entry, Event::ApprovalRequested, &pending.id, facts);
 }

@@ -108,7 +108,7 @@ impl Case<'_> {
 
 impl CallGate {
     /// The question that a repeated call carries, if it was sealed here.
-    pub(crate) fn repeat(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Repeat> {
+    pub(crate) fn repeat(call: &ToolCall, asker: &dyn Asker) -> Option<Repeat> {
         let sealed = call.repeat.as_ref()?;
         let pending = serde_json::from_slice(&asker.open(&sealed.state)?).ok()?;
         Some(Repeat { pending, answer: sealed.answer.clone() })
@@ -294,7 +294,7 @@ impl CallGate {
             hosts: self.hosts(case),
             sent: std::sync::Arc::default(),
         };
-        let permit = Permit::new(case.action.clone(), case.seen.opened.to_vec(), case.seen.facts.addresses.clone(), terms.into());
+        let permit = Permit::new(case.action.clone(), case.seen.opened.clone(), case.seen.facts.addresses.clone(), terms.into());
         let decision = entry::Decision {
             effect: word(case.action),
             level,
