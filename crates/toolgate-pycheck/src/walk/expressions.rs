@@ -2,8 +2,8 @@
 
 use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{
-    CmpOp, Comprehension, Expr, ExprCall, ExprGenerator, ExprLambda, ExprListComp, ExprSetComp, ExprStringLiteral, FStringPart,
-    InterpolatedStringElement, Operator, TypeParam, TypeParams, UnaryOp,
+    CmpOp, Comprehension, Expr, ExprBinOp, ExprCall, ExprGenerator, ExprLambda, ExprListComp, ExprNamed, ExprSetComp, ExprStringLiteral,
+    FStringPart, InterpolatedStringElement, Operator, TypeParam, TypeParams, UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -40,24 +40,8 @@ impl<'a> Walker<'a> {
                 let each = if matches!(usage, Use::Test) { Use::Test } else { Use::Value };
                 node.values.iter().for_each(|value| self.expr(value, each));
             }
-            Expr::Named(node) => {
-                self.expr(&node.value, Use::Value);
-                if let Expr::Name(name) = &*node.target {
-                    let scope = self.program.scopes.outside_comprehensions(self.scope);
-                    self.dunder(&name.id, name.range, Some(&node.value));
-                    // Evaluated or not: an expression may be cut short before it.
-                    let site = Site { what: What::Value(&node.value), from: node.end().to_usize(), straight: false };
-                    self.program.crowded |= !self.program.scopes.bind(scope, &name.id, site);
-                }
-            }
-            Expr::BinOp(node) => {
-                // `int | type` in a type position, and `"…" % value`.
-                let union = matches!(node.op, Operator::BitOr) && matches!(usage, Use::Annotation | Use::Argument(..));
-                let shown = matches!(node.op, Operator::Mod) && matches!(&*node.left, Expr::StringLiteral(_));
-                let each = if union { usage } else { Use::Value };
-                self.expr(&node.left, each);
-                self.expr(&node.right, if shown { Use::Shown } else { each });
-            }
+            Expr::Named(node) => self.named(node),
+            Expr::BinOp(node) => self.binary_operation(node, usage),
             Expr::UnaryOp(node) => self.expr(&node.operand, if matches!(node.op, UnaryOp::Not) { Use::Test } else { Use::Value }),
             Expr::Lambda(node) => self.lambda(node, Use::Value),
             Expr::If(node) => {
@@ -113,6 +97,26 @@ impl<'a> Walker<'a> {
             // Numbers and the like, and what hands on the values of its parts.
             other => walk_expr(self, other),
         }
+    }
+
+    fn named(&mut self, node: &'a ExprNamed) {
+        self.expr(&node.value, Use::Value);
+        if let Expr::Name(name) = &*node.target {
+            let scope = self.program.scopes.outside_comprehensions(self.scope);
+            self.dunder(&name.id, name.range, Some(&node.value));
+            // Evaluated or not: an expression may be cut short before it.
+            let site = Site { what: What::Value(&node.value), from: node.end().to_usize(), straight: false };
+            self.program.crowded |= !self.program.scopes.bind(scope, &name.id, site);
+        }
+    }
+
+    fn binary_operation(&mut self, node: &'a ExprBinOp, usage: Use<'a>) {
+        // `int | type` in a type position, and `"…" % value`.
+        let union = matches!(node.op, Operator::BitOr) && matches!(usage, Use::Annotation | Use::Argument(..));
+        let shown = matches!(node.op, Operator::Mod) && matches!(&*node.left, Expr::StringLiteral(_));
+        let each = if union { usage } else { Use::Value };
+        self.expr(&node.left, each);
+        self.expr(&node.right, if shown { Use::Shown } else { each });
     }
 
     fn call(&mut self, node: &'a ExprCall, usage: Use<'a>) {

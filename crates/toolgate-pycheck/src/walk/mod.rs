@@ -7,7 +7,8 @@ mod patterns;
 
 use ruff_python_ast::visitor::walk_stmt;
 use ruff_python_ast::{
-    ExceptHandler, Expr, ExprList, ExprTuple, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef, StmtTry, Suite,
+    ExceptHandler, Expr, ExprList, ExprTuple, Identifier, Parameters, Stmt, StmtAnnAssign, StmtAugAssign, StmtClassDef, StmtFunctionDef,
+    StmtImport, StmtImportFrom, StmtTry, Suite,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -65,7 +66,6 @@ impl<'a> Walker<'a> {
         (self.scope, self.straight) = (outer, straight);
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm per kind of statement, most of them one line")]
     fn stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::FunctionDef(node) => self.function(node),
@@ -82,32 +82,8 @@ impl<'a> Walker<'a> {
                     self.target(target, Some(&node.value), node.end());
                 }
             }
-            Stmt::AugAssign(node) => {
-                self.expr(&node.value, Use::Value);
-                match &*node.target {
-                    Expr::Name(name) => {
-                        self.name(&name.id, name.range, Use::Value);
-                        self.bind(&name.id, name.range, What::Other, node.end());
-                    }
-                    Expr::Attribute(_) => self.attribute(&node.target, Use::Value, Access::Update),
-                    other => self.target(other, None, node.end()),
-                }
-            }
-            Stmt::AnnAssign(node) => {
-                self.annotation(&node.annotation);
-                self.maybe(node.value.as_deref(), Use::Value);
-                if let Expr::Name(name) = &*node.target {
-                    self.dunder(&name.id, name.range, node.value.as_deref());
-                    let site = Site {
-                        what: node.value.as_deref().map_or(What::Other, What::Value),
-                        from: node.end().to_usize(),
-                        straight: self.straight && node.value.is_some(),
-                    };
-                    self.program.crowded |= !self.program.scopes.bind(self.scope, &name.id, site);
-                } else {
-                    self.target(&node.target, None, node.end());
-                }
-            }
+            Stmt::AugAssign(node) => self.augmented_assignment(node),
+            Stmt::AnnAssign(node) => self.annotated_assignment(node),
             Stmt::For(node) => {
                 self.expr(&node.iter, Use::Value);
                 self.skippable(|walker| {
@@ -153,28 +129,8 @@ impl<'a> Walker<'a> {
                 self.expr(&node.test, Use::Test);
                 self.maybe(node.msg.as_deref(), Use::Value);
             }
-            Stmt::Import(node) => {
-                for alias in &node.names {
-                    self.program.imports.push(Import { alias, from: None, scope: self.scope });
-                    let path = alias.name.as_str();
-                    let top = path.split('.').next().unwrap_or(path);
-                    match &alias.asname {
-                        Some(name) => self.bind(name, name.range, What::Module(path), node.end()),
-                        None => self.bind(top, alias.name.range, What::Module(top), node.end()),
-                    }
-                }
-            }
-            Stmt::ImportFrom(node) => {
-                let module = node.module.as_ref().map_or("", Identifier::as_str);
-                for alias in &node.names {
-                    self.program.imports.push(Import { alias, from: Some(node), scope: self.scope });
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    match alias.name.as_str() {
-                        "*" => self.program.scopes.star_import(self.scope, module),
-                        _ => self.bind(name, name.range, What::Export(module, &alias.name), node.end()),
-                    }
-                }
-            }
+            Stmt::Import(node) => self.import(node),
+            Stmt::ImportFrom(node) => self.import_from(node),
             Stmt::Global(node) => node.names.iter().for_each(|name| self.program.scopes.declare(self.scope, name, true)),
             Stmt::Nonlocal(node) => node.names.iter().for_each(|name| self.program.scopes.declare(self.scope, name, false)),
             Stmt::Expr(node) => match &*node.value {
@@ -183,6 +139,54 @@ impl<'a> Walker<'a> {
             },
             // `return`, `raise`, `pass` and the like.
             other => walk_stmt(self, other),
+        }
+    }
+
+    fn augmented_assignment(&mut self, node: &'a StmtAugAssign) {
+        self.expr(&node.value, Use::Value);
+        match &*node.target {
+            Expr::Name(name) => {
+                self.name(&name.id, name.range, Use::Value);
+                self.bind(&name.id, name.range, What::Other, node.end());
+            }
+            Expr::Attribute(_) => self.attribute(&node.target, Use::Value, Access::Update),
+            other => self.target(other, None, node.end()),
+        }
+    }
+
+    fn annotated_assignment(&mut self, node: &'a StmtAnnAssign) {
+        self.annotation(&node.annotation);
+        match &node.value {
+            Some(value) => {
+                self.expr(value, Use::Value);
+                self.target(&node.target, Some(value), node.end());
+            }
+            // The name is local to the scope, but has no value yet.
+            None => self.skippable(|walker| walker.target(&node.target, None, node.end())),
+        }
+    }
+
+    fn import(&mut self, node: &'a StmtImport) {
+        for alias in &node.names {
+            self.program.imports.push(Import { alias, from: None, scope: self.scope });
+            let path = alias.name.as_str();
+            let top = path.split('.').next().unwrap_or(path);
+            match &alias.asname {
+                Some(name) => self.bind(name, name.range, What::Module(path), node.end()),
+                None => self.bind(top, alias.name.range, What::Module(top), node.end()),
+            }
+        }
+    }
+
+    fn import_from(&mut self, node: &'a StmtImportFrom) {
+        let module = node.module.as_ref().map_or("", Identifier::as_str);
+        for alias in &node.names {
+            self.program.imports.push(Import { alias, from: Some(node), scope: self.scope });
+            let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            match alias.name.as_str() {
+                "*" => self.program.scopes.star_import(self.scope, module),
+                _ => self.bind(name, name.range, What::Export(module, &alias.name), node.end()),
+            }
         }
     }
 
