@@ -9,7 +9,7 @@ pub(crate) mod seccomp;
 pub(crate) mod waiting;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::Path;
 
 use rustix::process::Signal;
 
@@ -64,47 +64,18 @@ pub(crate) fn become_program(given: Given<'_>, built: Built) {
 }
 
 fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Infallible, NotStarted> {
-    let fault = |doing: &'static str| move |e: rustix::io::Errno| NotStarted::fault(doing, e);
     let Given { plan, covers, channel, io, input, gateway, site, user, is_exempt, filters } = given;
-    // Init's death is the program's; what it started ends with the namespace, or by its group.
-    let tie = || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(fault("tying the program to init"));
-    tie()?;
-    rustix::process::setsid().map_err(fault("starting a process group"))?;
-    nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| NotStarted::fault("clearing the signal mask", e))?;
-    let start = site.map_or_else(|| PathBuf::from("/tmp"), |site| site.scratch.clone());
-    rustix::process::chdir(&start).map_err(fault("entering the scratch folder"))?;
+    start_session(site)?;
     // They are placed last: the numbers below are still those of other things.
-    let placed: Vec<OwnedFd> = io
-        .iter()
-        .chain(&input)
-        .map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, HIGH))
-        .collect::<Result<_, _>>()
-        .map_err(fault("moving a descriptor"))?;
+    let high = |fd: &OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, HIGH).map_err(|e| NotStarted::fault("moving a descriptor", e));
     let first = if input.is_some() { INPUT } else { 0 };
-    let channel = rustix::io::fcntl_dupfd_cloexec(channel, HIGH).map_err(fault("moving a descriptor"))?;
-    limits::drop_bounding_set().map_err(NotStarted::Fault)?;
-    if let Some(user) = user.filter(|_| matches!(plan.ground, Ground::Rooted | Ground::Landlock)) {
-        first::become_user(user, true).map_err(|e| NotStarted::fault("taking on a user", e))?;
-        // A change of user unties (PR_SET_PDEATHSIG(2const)).
-        tie()?;
-    }
-    limits::drop_capabilities().map_err(NotStarted::Fault)?;
+    let placed: Vec<OwnedFd> = io.iter().chain(&input).map(high).collect::<Result<_, _>>()?;
+    let channel = high(channel)?;
+    drop_privileges(plan, user)?;
     built.on("no_new_privs");
     built.on("capabilities");
-    if site.is_some() {
-        // The watch comes first: it would wait for its turn among all the processes that a program can start there between two looks.
-        let _ = rustix::process::nice(BEHIND);
-    }
-    let others = match (site, &plan.ground) {
-        (Some(site), _) => site.others,
-        // The process that holds `bwrap`, and its pid 1.
-        (None, Ground::Bubblewrap(_)) => INIT + 2,
-        (None, _) => INIT,
-    };
-    limits::limit(&plan.limits, others, if plan.waits { MOST_CALLS } else { 1 }).map_err(|e| NotStarted::fault("setting limits", e))?;
+    limit_resources(plan, site)?;
     built.on("rlimits");
-    // Where the kernel has to kill somebody for memory, it is the program and not init.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     match site {
         None => {
             if is_exempt {
@@ -114,23 +85,7 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
             }
             landlock::restrict(plan, &mut built);
         }
-        Some(site) => {
-            // A spec that names what must hold, and no files, runs without it.
-            let needs_fence = plan.require.is_empty() || plan.require.contains(&Layer::Filesystem) || !plan.folders.is_empty();
-            match fence::restrict(plan, covers, site) {
-                Ok(()) => {
-                    built.on("landlock");
-                    built.missing("filesystem", REDUCED_FILES);
-                    built.missing("processes", REDUCED_PROCESSES);
-                }
-                Err(NotStarted::Unavailable(_, why)) if !needs_fence => {
-                    for layer in ["landlock", "filesystem", "processes"] {
-                        built.missing(layer, format!("off: {why}"));
-                    }
-                }
-                Err(why) => return Err(why),
-            }
-        }
+        Some(site) => restrict_host_files(plan, covers, site, &mut built)?,
     }
     let has_own_numbers = matches!(plan.ground, Ground::Namespaces | Ground::Rooted);
     let kind = Kind { network: plan.network, shares_numbers: !has_own_numbers, shares_processes: site.is_some() };
@@ -147,4 +102,67 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
         raw::place(fd.as_raw_fd(), at).map_err(|e| NotStarted::fault("placing a descriptor", e))?;
     }
     raw::execute(&plan.program, &plan.arguments, &environment).map_err(|e| NotStarted::fault("starting the program", e))
+}
+
+/// Init's death is the program's; what it started ends with the namespace, or by its group.
+fn tie_to_init() -> Result<(), NotStarted> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| NotStarted::fault("tying the program to init", e))
+}
+
+/// A process group of its own, no blocked signals, and the scratch folder as the working directory.
+fn start_session(site: Option<&Site>) -> Result<(), NotStarted> {
+    tie_to_init()?;
+    rustix::process::setsid().map_err(|e| NotStarted::fault("starting a process group", e))?;
+    nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| NotStarted::fault("clearing the signal mask", e))?;
+    let scratch = site.map_or(Path::new("/tmp"), |site| &site.scratch);
+    rustix::process::chdir(scratch).map_err(|e| NotStarted::fault("entering the scratch folder", e))
+}
+
+/// Takes on the program's user where no user namespace maps it, and gives up all capabilities.
+fn drop_privileges(plan: &Plan, user: Option<u32>) -> Result<(), NotStarted> {
+    limits::drop_bounding_set().map_err(NotStarted::Fault)?;
+    if let Some(user) = user.filter(|_| matches!(plan.ground, Ground::Rooted | Ground::Landlock)) {
+        first::become_user(user, true).map_err(|e| NotStarted::fault("taking on a user", e))?;
+        // A change of user unties (PR_SET_PDEATHSIG(2const)).
+        tie_to_init()?;
+    }
+    limits::drop_capabilities().map_err(NotStarted::Fault)
+}
+
+/// Sets priority, resource limits and the preference of the OOM killer.
+fn limit_resources(plan: &Plan, site: Option<&Site>) -> Result<(), NotStarted> {
+    if site.is_some() {
+        // The watch comes first: it would wait for its turn among all the processes that a program can start there between two looks.
+        let _ = rustix::process::nice(BEHIND);
+    }
+    let others = match (site, &plan.ground) {
+        (Some(site), _) => site.others,
+        // The process that holds `bwrap`, and its pid 1.
+        (None, Ground::Bubblewrap(_)) => INIT + 2,
+        (None, _) => INIT,
+    };
+    limits::limit(&plan.limits, others, if plan.waits { MOST_CALLS } else { 1 }).map_err(|e| NotStarted::fault("setting limits", e))?;
+    // Where the kernel has to kill a process for memory, it is the program and not init.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    Ok(())
+}
+
+/// Puts Landlock around a program that sees the host's own files.
+fn restrict_host_files(plan: &Plan, covers: &[Vec<Cover>], site: &Site, built: &mut Built) -> Result<(), NotStarted> {
+    // A spec that names what must hold, and no files, runs without it.
+    let needs_fence = plan.require.is_empty() || plan.require.contains(&Layer::Filesystem) || !plan.folders.is_empty();
+    match fence::restrict(plan, covers, site) {
+        Ok(()) => {
+            built.on("landlock");
+            built.missing("filesystem", REDUCED_FILES);
+            built.missing("processes", REDUCED_PROCESSES);
+        }
+        Err(NotStarted::Unavailable(_, why)) if !needs_fence => {
+            for layer in ["landlock", "filesystem", "processes"] {
+                built.missing(layer, format!("off: {why}"));
+            }
+        }
+        Err(why) => return Err(why),
+    }
+    Ok(())
 }
