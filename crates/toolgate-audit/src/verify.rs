@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::chain::{Receipt, Rest, scan};
+use super::chain::{Receipt, Rest, Scanned, Sealed, scan};
 use super::fault::Fault;
 use super::file::{self, Folder};
 use super::record::{Event, Record};
@@ -160,64 +160,28 @@ impl Check<'_> {
                     continue;
                 }
             };
-            let (mut event, mut named, mut recovered, mut follows) = (None::<Box<str>>, None, false, Vec::new());
-            let scanned = scan(&file, before, |sealed, line| {
-                if named.is_none() {
-                    named = Some(field(&parsed(line), "file") == Some(&id));
-                    follows = sealed.prev.to_vec();
-                }
-                is_pinned |= self.head.is_some_and(|head| head.as_bytes() == sealed.hash);
-                if event.as_deref() != sealed.event() {
-                    event = sealed.event().map(Into::into);
-                }
-                recovered |= sealed.event() == Some(Event::LogRecovered.as_str());
-                if sealed.event() == Some(Event::LogExpired.as_str()) {
-                    let record = parsed(line);
-                    let both = field(&record, "file").zip(field(&record, "last_hash"));
-                    self.expired.extend(both.map(|(file, hash)| (file.to_owned(), hash.to_owned())));
-                }
-                if self.head.is_some() && sealed.event() == Some(Event::LogHead.as_str()) {
-                    pins.extend(read_pins(&parsed(line)));
-                }
-            });
+            let mut contents = Contents::default();
+            let scanned = scan(&file, before, |sealed, line| contents.visit(&id, self.head, sealed, line));
+            let writer = if !is_last || marks.is_empty() {
+                Writer::Ended
+            } else if was_held || self.folder.is_held(marks) {
+                // Or a start puts it in order, and has the lock meanwhile.
+                Writer::Live
+            } else {
+                Writer::Dead
+            };
             (report.first_seq, report.last_seq, report.records) = (scanned.first, scanned.last.seq, scanned.records);
             report.last_hash = scanned.last.hash();
-            if before.is_none() {
-                self.orphans.insert(id.clone(), (scanned.first.unwrap_or(1), follows));
-            }
-            // A start may be putting it in order: it has the lock meanwhile.
-            let is_held = is_last && (was_held || self.folder.is_held(marks));
-            report.end = match event.as_deref() {
-                _ if !is_last => End::Continued,
-                Some("log.closed") if recovered => End::Recovered,
-                Some("log.closed") => End::Closed,
-                _ if is_held => End::Live,
-                _ => End::Missing,
-            };
-            let next = scanned.last.seq.saturating_add(1);
-            let is_marked = is_last && !marks.is_empty();
-            report.broken = match scanned.rest {
-                _ if named == Some(false) => {
-                    broken(scanned.first.unwrap_or(1), "the file was renamed or exchanged: its first record names another")
-                }
-                Rest::Wrong(why) => broken(next, why),
-                Rest::Unreadable => broken(next, "it cannot be read"),
-                Rest::Unended(_) | Rest::Part if is_held => None,
-                Rest::Unended(_) | Rest::Part if is_marked => {
-                    broken(next, "the record is torn; its process died, and the next start puts it in order")
-                }
-                Rest::Unended(_) | Rest::Part => broken(next, "the record is torn"),
-                Rest::Nothing if scanned.records == 0 && !is_marked => broken(1, "the file is empty"),
-                Rest::Nothing if report.end == End::Missing && !is_marked => {
-                    let is_rotated = event.as_deref() == Some(Event::LogRotated.as_str());
-                    let why =
-                        if is_rotated { "the file that continues this one is missing" } else { "the file ends without its closing record" };
-                    broken(next, why)
-                }
-                Rest::Nothing => None,
-            };
-            last = Some((number, scanned.last));
+            report.end = if is_last { contents.end(writer) } else { End::Continued };
+            report.broken = contents.fault(&scanned, report.end, writer);
             reports.push(report);
+            last = Some((number, scanned.last));
+            pins.append(&mut contents.pins);
+            is_pinned |= contents.is_pinned;
+            self.expired.append(&mut contents.expired);
+            if before.is_none() {
+                self.orphans.insert(id, (scanned.first.unwrap_or(1), contents.follows));
+            }
         }
         if is_pinned {
             self.pinned = Some(pins);
@@ -256,6 +220,92 @@ impl Check<'_> {
                 Some(file) => file.broken = file.broken.take().or_else(|| broken(seq, why)),
                 None => files.push(FileReport::faulty(&id, "the file is missing: it was there when the digest was made")),
             }
+        }
+    }
+}
+
+/// The process that writes a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    Live,
+    /// It died: its mark is there, and no lock on it.
+    Dead,
+    /// It left no mark.
+    Ended,
+}
+
+/// What the records of one file say.
+#[derive(Debug, Default)]
+struct Contents {
+    /// Whether the first record names this file.
+    is_named: Option<bool>,
+    /// The hash that the first record follows.
+    follows: Vec<u8>,
+    /// The last record's event.
+    event: Option<Box<str>>,
+    is_recovered: bool,
+    expired: BTreeMap<String, String>,
+    /// Whether it has the record with the digest that was kept elsewhere.
+    is_pinned: bool,
+    pins: Vec<Pin>,
+}
+
+impl Contents {
+    fn visit(&mut self, id: &str, head: Option<&str>, sealed: &Sealed<'_>, line: &[u8]) {
+        if self.is_named.is_none() {
+            self.is_named = Some(field(&parsed(line), "file") == Some(id));
+            self.follows = sealed.prev.to_vec();
+        }
+        self.is_pinned |= head.is_some_and(|head| head.as_bytes() == sealed.hash);
+        let event = sealed.event();
+        if self.event.as_deref() != event {
+            self.event = event.map(Into::into);
+        }
+        let is = |kind: Event| event == Some(kind.as_str());
+        self.is_recovered |= is(Event::LogRecovered);
+        if is(Event::LogExpired) {
+            let record = parsed(line);
+            let both = field(&record, "file").zip(field(&record, "last_hash"));
+            self.expired.extend(both.map(|(file, hash)| (file.to_owned(), hash.to_owned())));
+        }
+        if head.is_some() && is(Event::LogHead) {
+            self.pins.extend(read_pins(&parsed(line)));
+        }
+    }
+
+    fn ends_with(&self, event: Event) -> bool {
+        self.event.as_deref() == Some(event.as_str())
+    }
+
+    /// How the last file of a chain ends.
+    fn end(&self, writer: Writer) -> End {
+        match writer {
+            _ if self.ends_with(Event::LogClosed) && self.is_recovered => End::Recovered,
+            _ if self.ends_with(Event::LogClosed) => End::Closed,
+            Writer::Live => End::Live,
+            Writer::Dead | Writer::Ended => End::Missing,
+        }
+    }
+
+    fn fault(&self, scanned: &Scanned, end: End, writer: Writer) -> Option<Broken> {
+        if self.is_named == Some(false) {
+            return broken(scanned.first.unwrap_or(1), "the file was renamed or exchanged: its first record names another");
+        }
+        let next = scanned.last.seq.saturating_add(1);
+        match (scanned.rest, writer) {
+            (Rest::Wrong(why), _) => broken(next, why),
+            (Rest::Unreadable, _) => broken(next, "it cannot be read"),
+            (Rest::Unended(_) | Rest::Part, Writer::Live) | (Rest::Nothing, Writer::Live | Writer::Dead) => None,
+            (Rest::Unended(_) | Rest::Part, Writer::Dead) => {
+                broken(next, "the record is torn; its process died, and the next start puts it in order")
+            }
+            (Rest::Unended(_) | Rest::Part, Writer::Ended) => broken(next, "the record is torn"),
+            (Rest::Nothing, Writer::Ended) if scanned.records == 0 => broken(1, "the file is empty"),
+            (Rest::Nothing, Writer::Ended) if end != End::Missing => None,
+            (Rest::Nothing, Writer::Ended) if self.ends_with(Event::LogRotated) => {
+                broken(next, "the file that continues this one is missing")
+            }
+            (Rest::Nothing, Writer::Ended) => broken(next, "the file ends without its closing record"),
         }
     }
 }
