@@ -33,8 +33,8 @@ use super::body::Coding;
 use super::dial::dial;
 use super::request::{Hop, Outgoing, Overflow, Page};
 use super::secrets::Sent as SentSecrets;
+use crate::manifest::UpstreamProxy;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Scheme};
-use crate::policy::proxy::UpstreamProxy;
 
 /// Makes one connection per hop.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-use crate::policy::proxy::UpstreamProxy;
+use crate::manifest::UpstreamProxy;
 
 /// Connects to one of `addresses` at `port`, and says to which. They are tried in their order, each with an even share of the time that is left.
 ///

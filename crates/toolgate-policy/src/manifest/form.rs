@@ -8,10 +8,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::{AllowPattern, DenyPattern, LaterPattern, requirement, units};
+use super::{AllowPattern, DenyPattern, LaterPattern, UpstreamProxy, requirement, units};
 use crate::model::{Bytes, Scheme};
 use crate::policy::network::DomainPattern;
-use crate::policy::proxy::UpstreamProxy;
 
 /// The schema of a list's entries that have this form.
 pub(crate) fn entries(form: &str) -> Value {

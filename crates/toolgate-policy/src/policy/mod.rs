@@ -25,7 +25,6 @@ pub mod later;
 pub mod network;
 pub mod paths;
 pub mod program;
-pub mod proxy;
 pub mod readers;
 pub mod request;
 mod scope;

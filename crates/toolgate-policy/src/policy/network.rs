@@ -11,10 +11,9 @@ use serde::Deserialize;
 use smart_default::SmartDefault;
 
 use super::address::{is_public, special_range};
-use super::proxy::UpstreamProxy;
 use super::secret::HeaderSecret;
 use super::words::first_five;
-use crate::manifest::entries;
+use crate::manifest::{UpstreamProxy, entries};
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
 /// Which web addresses are open. The default opens nothing.
