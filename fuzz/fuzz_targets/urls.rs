@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use toolgate::model::{Host, HttpUrl};
-use toolgate::policy::network::{DomainPattern, NetworkRules, judge_url};
+use toolgate::manifest::{DomainPattern, NetworkRules};
+use toolgate::policy::network::judge_url;
 
 fuzz_target!(|text: &str| {
     let (address, reference) = text.split_once('\n').unwrap_or((text, ""));

@@ -6,10 +6,9 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use super::decide::Decided;
-use crate::manifest::{AllowPattern, Manifest, Mode, NamePattern, RootMode, Symlinks};
+use crate::manifest::{AllowPattern, DomainPattern, Manifest, Mode, NamePattern, RootMode, Symlinks};
 use crate::model::{Action, Bytes, Code, Flag, Flags, Host, HttpUrl, Link, Target};
 use crate::policy::address::is_public;
-use crate::policy::network::DomainPattern;
 use crate::policy::paths::place;
 use crate::policy::program::missing_imports;
 

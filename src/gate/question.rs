@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 
 use super::change::{Changes, LINES, Look, Mask, masked, shown};
 use super::opened::Opened;
+use crate::manifest::NetworkRules;
 use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::{Later, programs_reach};
-use crate::policy::network::NetworkRules;
 use crate::policy::{Capability, python_network, python_roots};
 
 /// The text of a question about `action` on what was `opened`; `sentences` stand right after the consequence.
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_program_with_a_network_names_the_hosts_that_it_may_send_to() {
-        let named = |names: &[&str]| names.iter().map(|name| crate::policy::network::DomainPattern::parse(name).unwrap()).collect();
+        let named = |names: &[&str]| names.iter().map(|name| crate::manifest::DomainPattern::parse(name).unwrap()).collect();
         let mut rules = NetworkRules { allowed_domains: named(&["a.example", "*.b.example"]), ..NetworkRules::default() };
         assert_eq!(hosts(&rules), "a.example, *.b.example");
         rules.allowed_domains = named(&["a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example"]);

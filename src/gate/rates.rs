@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use super::admit::moment;
 use super::counts::{Ask, BUDGETS, Counts, Standing, Window};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, NetworkRules};
 use crate::model::{Bytes, Code, EditFiles, Refusal, ToolCall};
-use crate::policy::network::NetworkRules;
 use crate::policy::request::size;
 use crate::policy::{Budgets, LimitOf, RateLimit, python_roots, rate_limits, window, write_per_hour};
 

@@ -21,9 +21,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::{Opened, Preview};
-use crate::manifest::{Manifest, Symlinks};
+use crate::manifest::{DomainPattern, Manifest, NetworkRules, Robots, Symlinks};
 use crate::model::{Access, Action, Bytes, Code, Failure, Host, HttpUrl, Target};
-use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use files::Roots;
 use pages::Readers;

@@ -9,8 +9,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use toolgate::manifest::{DomainPattern, NetworkRules};
 use toolgate::model::{Code, Host, HttpUrl, Refusal, Scheme};
-use toolgate::policy::network::{DomainPattern, NetworkRules, judge_addresses, judge_redirect, judge_url};
+use toolgate::policy::network::{judge_addresses, judge_redirect, judge_url};
 use toolgate::policy::request::{Method, judge_header};
 
 fn cases(file: &str) -> Vec<Value> {

@@ -96,8 +96,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::manifest::{DomainPattern, NetworkRules, Robots};
     use crate::model::{Bytes, Code, HttpUrl, Scheme};
-    use crate::policy::network::{DomainPattern, NetworkRules, Robots};
     use crate::policy::request::Method;
     use crate::sandbox::web::{Egress, EgressRequest, Overflow, Resolve, Settings};
 

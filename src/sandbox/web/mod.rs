@@ -32,8 +32,9 @@ pub use secrets::Sent as SentSecrets;
 
 use crate::audit::{Log, Network, NetworkRequest, bare_url};
 use crate::gate::Meter;
+use crate::manifest::{NetworkRules, Robots};
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
-use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
+use crate::policy::network::{judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
 use crate::policy::secret::judge_secrets;
 use connect::Connector;

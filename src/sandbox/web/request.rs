@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::Denied;
 use super::secrets::Sent as SentSecrets;
+use crate::manifest::NetworkRules;
 use crate::model::{Bytes, Code, Failure, HttpUrl};
-use crate::policy::network::NetworkRules;
 use crate::policy::request::Method;
 use crate::policy::secret::names_secret;
 

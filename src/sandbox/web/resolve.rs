@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use futures::future::BoxFuture;
 
+use crate::manifest::NetworkRules;
 use crate::model::{Code, HttpUrl, Refusal};
-use crate::policy::network::NetworkRules;
 
 /// Turns a name into every address it has.
 pub trait Resolve: Debug + Send + Sync {

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::manifest::{HeaderSecret, NetworkRules};
 use crate::model::{Code, Failure, HttpUrl};
-use crate::policy::network::NetworkRules;
-use crate::policy::secret::{HeaderSecret, Piece, names_secret, pieces};
+use crate::policy::secret::{Piece, names_secret, pieces};
 
 /// The secrets that one request has sent, by name.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::{AllowPattern, DenyPattern, LaterPattern, UpstreamProxy, requirement, units};
+use super::{AllowPattern, DenyPattern, DomainPattern, LaterPattern, UpstreamProxy, requirement, units};
 use crate::model::{Bytes, Scheme};
-use crate::policy::network::DomainPattern;
 
 /// The schema of a list's entries that have this form.
 pub(crate) fn entries(form: &str) -> Value {

@@ -8,6 +8,7 @@ mod filters;
 mod form;
 mod http;
 mod later;
+mod network;
 mod packages;
 mod pattern;
 mod places;
@@ -36,9 +37,10 @@ pub use decisions::{
 };
 pub use fault::{Fault, Location, Spans};
 pub use filters::{Filters, Input, Stripping, Treatment, Trust, Watch};
-pub(crate) use form::entries;
 pub use http::Http;
 pub use later::LaterPattern;
+pub use network::{DomainPattern, HeaderSecret, NetworkRules, Robots};
+pub(crate) use network::{is_below, is_secret_name};
 pub use packages::{Lock, Pinned, requirement};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use profiles::{ArgumentBounds, ArgumentRule, Bounds, Profile, Rates, Remember, ToolRules};
@@ -50,7 +52,6 @@ pub use schema::schema;
 pub use text::fold;
 
 use crate::model::Flags;
-use crate::policy::network::NetworkRules;
 
 /// Everything agents may do here. What is not written is denied; deny beats ask beats allow; order never matters; unknown keys are errors.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

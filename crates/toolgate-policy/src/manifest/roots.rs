@@ -11,8 +11,6 @@ use super::form::entries;
 use super::places::segments_of;
 use super::{AllowPattern, DenyPattern, LaterPattern};
 use crate::model::Bytes;
-use crate::policy::network::NetworkRules;
-use crate::policy::secret;
 
 /// Where a root lies.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -162,20 +160,5 @@ impl Ledger<'_> {
             }
         }
         Vec::new()
-    }
-
-    pub(super) fn network(&mut self, network: &NetworkRules) {
-        for (name, secret) in &network.secrets {
-            let at = format!("network.secrets.{name}");
-            if !secret::is_name(name) {
-                self.fault(&at, "a secret's name has letters, digits, `_` and `-` alone");
-            }
-            if secret.env.is_some() == secret.file.is_some() {
-                self.fault(&at, "write where its value is: `env` with the name of a variable, or `file` with a path, and not both");
-            }
-            if secret.hosts.is_empty() {
-                self.fault(&at, "write the `hosts` it may be sent to");
-            }
-        }
     }
 }

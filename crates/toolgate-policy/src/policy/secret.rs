@@ -1,40 +1,9 @@
 //! Secrets that a header may name: `${secret:NAME}` stands for a value that only the connector reads, for the hosts the manifest lists. Pure.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
-use super::network::DomainPattern;
-use crate::model::{Code, Host, HttpUrl, Refusal, Scheme};
-
-/// A value that only the connector reads.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct HeaderSecret {
-    /// The environment variable that holds it.
-    #[schemars(extend("format" = "text"))]
-    pub env: Option<String>,
-    /// Or the file; no root shows it. Relative to this manifest.
-    #[schemars(extend("format" = "text"))]
-    pub file: Option<PathBuf>,
-    /// Where it may be sent to, over https: hosts as in `allowed_domains`, or single addresses (then over http too).
-    pub hosts: Vec<DomainPattern>,
-}
-
-impl HeaderSecret {
-    /// Whether it may go to this URL: a listed host, over TLS, or to an address written as a number (which is this network's own).
-    pub fn may_go_to(&self, url: &HttpUrl) -> bool {
-        let plain_is_near = matches!(url.host(), Host::Address(_));
-        (url.scheme() == Scheme::Https || plain_is_near) && self.hosts.iter().any(|pattern| pattern.is_for(url.host()))
-    }
-
-    /// Starts a relative file at `base`.
-    pub fn place(&mut self, base: &Path) {
-        self.file = self.file.take().map(|file| base.join(file));
-    }
-}
+use crate::manifest::{HeaderSecret, is_secret_name};
+use crate::model::{Code, HttpUrl, Refusal};
 
 /// A piece of a header's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +19,7 @@ pub fn pieces(value: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once(OPEN) {
-        let Some((name, beyond)) = after.split_once('}').filter(|(name, _)| is_name(name)) else { break };
+        let Some((name, beyond)) = after.split_once('}').filter(|(name, _)| is_secret_name(name)) else { break };
         if !before.is_empty() {
             pieces.push(Piece::Text(before));
         }
@@ -66,11 +35,6 @@ pub fn pieces(value: &str) -> Vec<Piece<'_>> {
 /// Whether a header's value names a secret.
 pub fn names_secret(value: &str) -> bool {
     pieces(value).iter().any(|piece| matches!(piece, Piece::Secret(_)))
-}
-
-/// A name of a secret: letters, digits, `_` and `-`.
-pub fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
 /// Judges what a request's headers name: every secret is known, and may go to this URL.
@@ -104,6 +68,7 @@ const OPEN: &str = "${secret:";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::DomainPattern;
 
     #[test]
     fn references_are_found_and_what_only_looks_like_one_is_text() {

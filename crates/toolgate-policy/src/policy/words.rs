@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::network::DomainPattern;
-use crate::manifest::{Check, DenyPattern, Manifest, Mode, Place, Root, RootMode};
+use crate::manifest::{Check, DenyPattern, DomainPattern, Manifest, Mode, Place, Root, RootMode};
 use crate::model::{Flag, Flags, Level, ToolSpec};
 
 /// What a caller of this profile may do, as Markdown.

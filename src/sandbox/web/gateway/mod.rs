@@ -31,8 +31,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Egress;
 use super::connections::{ConnectionLog, Contact, Scribe};
+use crate::manifest::NetworkRules;
 use crate::model::Bytes;
-use crate::policy::network::NetworkRules;
 use crate::sandbox::programs::Network;
 use answer::Body;
 use tunnel::Tunnel;

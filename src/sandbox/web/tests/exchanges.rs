@@ -8,9 +8,8 @@ use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{Server, page, redirect, request};
+use crate::manifest::{DomainPattern, HeaderSecret, NetworkRules};
 use crate::model::Code;
-use crate::policy::network::{DomainPattern, NetworkRules};
-use crate::policy::secret::HeaderSecret;
 use crate::sandbox::web::{Egress, EgressRequest, Page, Settings};
 
 async fn fetch(egress: &Egress, request: EgressRequest) -> Result<Page, Code> {

@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::manifest::DomainPattern;
 use crate::model::Scheme;
-use crate::policy::network::DomainPattern;
 
 pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::world::{HELLO, Server, World, client_hello, names, read_head, rules};
+use crate::manifest::NetworkRules;
 use crate::model::{Bytes, Code, Refusal};
-use crate::policy::network::NetworkRules;
 use crate::sandbox::web::{Contact, How, Scribe, Settings};
 
 /// Nothing here takes longer than this, however slow the machine is.

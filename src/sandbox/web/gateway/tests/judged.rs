@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 use super::world::{HELLO, LOOPBACK, Server, World, client_hello, names, read_all, read_head, rules};
+use crate::manifest::NetworkRules;
 use crate::model::{Bytes, Code, Scheme};
-use crate::policy::network::NetworkRules;
 use crate::sandbox::web::Settings;
 
 fn connect(target: &str) -> String {

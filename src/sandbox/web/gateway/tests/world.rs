@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::manifest::{DomainPattern, NetworkRules};
 use crate::model::{Bytes, Code, Scheme};
-use crate::policy::network::{DomainPattern, NetworkRules};
 use crate::sandbox::programs::Network;
 use crate::sandbox::web::{Contact, Egress, Gateway, Resolve, Scribe, Settings};
 
