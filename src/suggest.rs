@@ -11,9 +11,9 @@ use crate::context::ServerContext;
 use crate::filter;
 use crate::gate::{CallGate, Opened};
 use crate::manifest::Manifest;
-use crate::model::{Access, Action, CallPath, Code, Facts, Kind, Refusal, RelPath, Target, ToolCall, is_alike, nearest};
+use crate::model::{Access, Action, CallPath, Code, Decision, Facts, Kind, Refusal, RelPath, Target, ToolCall, is_alike, nearest};
 use crate::policy::paths::visible;
-use crate::policy::{self, Decision, State};
+use crate::policy::{self, State};
 use crate::sandbox::files::Stop;
 use crate::tool::Tool;
 

@@ -12,8 +12,8 @@ use super::resolve::{Asked, Case, Repeat, Resolution, Round, grants_of, refusal,
 use super::shared::CallGate;
 use crate::audit::Event;
 use crate::entry::Entry;
-use crate::model::{Code, Refusal, Target};
-use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, Verdict, offered};
+use crate::model::{Code, Decision, Refusal, Target};
+use crate::policy::{Answer, AnswerChannel, Moment, Response, Scope, Verdict, offered};
 use crate::state::Kept;
 
 impl CallGate {

@@ -14,8 +14,8 @@ use super::pending::Pending;
 use super::resolve::{Asked, Case, Repeat, Round, refusal};
 use super::shared::CallGate;
 use crate::audit::Event;
-use crate::model::{Code, Question, Refusal};
-use crate::policy::{Answer, AnswerChannel, Decision, Response, Scope, Verdict};
+use crate::model::{Code, Decision, Question, Refusal};
+use crate::policy::{Answer, AnswerChannel, Response, Scope, Verdict};
 use crate::state::{Answered, Ask, Say, persons};
 
 /// Between two looks for an answer.

@@ -14,8 +14,8 @@ use super::queue::Place;
 use super::shared::CallGate;
 use super::world::World;
 use crate::entry::{self, CallError, Entry, Reach};
-use crate::model::{Action, Channel, Code, Level, Question, Refusal, Target, ToolCall};
-use crate::policy::{Capability, Channels, Decision, Grant, Screened, State, Verdict, effect, folders, judge, kin, parts};
+use crate::model::{Action, Channel, Code, Decision, Level, Question, Refusal, Target, ToolCall};
+use crate::policy::{Capability, Channels, Grant, Screened, State, Verdict, effect, folders, judge, kin, parts};
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]

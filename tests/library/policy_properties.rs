@@ -20,8 +20,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 use toolgate::cli::simulate::{decide_request, judge_case};
 use toolgate::manifest::{Manifest, Mode};
-use toolgate::model::{Code, Level, Refusal};
-use toolgate::policy::{Decision, Verdict};
+use toolgate::model::{Code, Decision, Level, Refusal};
+use toolgate::policy::Verdict;
 use toolgate::tools;
 
 const PATTERNS: [&str; 10] = ["**", "*", "a/**", "a/*", "**/*.txt", "b/c", "**/k*", "A/**", "?", "[a-b]/**"];

@@ -7,7 +7,8 @@ use super::names;
 const FLOORS: &[&[&str]] = &[
     &["state"],
     &["model"],
-    &["manifest", "policy", "filter"],
+    &["manifest"],
+    &["policy", "filter"],
     &["entry"],
     &["gate"],
     &["sandbox"],

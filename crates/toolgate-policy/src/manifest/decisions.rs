@@ -10,8 +10,7 @@ use smart_default::SmartDefault;
 
 use super::fault::Ledger;
 use super::{Profile, Rates, Remember, Root};
-use crate::model::{Bytes, Code, Inside, Level, nearest, word_enum};
-use crate::policy::Decision;
+use crate::model::{Bytes, Code, Decision, Inside, Level, nearest, word_enum};
 
 word_enum! {
     /// Who decides on a call of a level. A later one is stricter.

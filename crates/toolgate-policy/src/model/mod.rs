@@ -3,6 +3,7 @@
 mod action;
 mod bytes;
 mod call;
+mod decision;
 mod facts;
 mod flags;
 mod level;
@@ -23,6 +24,7 @@ pub use action::{
 pub use bytes::Bytes;
 pub(crate) use bytes::amount;
 pub use call::{Caller, Channel, ClientLabel, Repeat, STDIO, ToolCall};
+pub use decision::Decision;
 pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};
 pub use level::Level;

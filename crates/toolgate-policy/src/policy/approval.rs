@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::capability::Capability;
 use super::scope::{Scope, covers, offered, parts};
 use super::state::{Answer, AnswerChannel, Grant, Response, State};
-use super::verdict::{Decision, Verdict};
+use super::verdict::Verdict;
 use crate::manifest::{Mode, NoClientChannel, Remember, fold};
-use crate::model::{Action, Code, Fetch, Level, Refusal, RunPython, Target};
+use crate::model::{Action, Code, Decision, Fetch, Level, Refusal, RunPython, Target};
 
 /// Who decides on a call of this level: the strictest mode of all levels up to it, an operator where the tool needs two persons,
 /// and never the client where the system is changed. A yes to what is lost with one call lasts for that call alone, whatever is written.

@@ -45,5 +45,5 @@ pub use program::Program;
 pub use scope::{Scope, folder_of, kin, offered, parts};
 pub use screen::Screened;
 pub use state::{Answer, AnswerChannel, Budgets, Channels, Grant, Response, Review, State};
-pub use verdict::{Decision, Verdict};
+pub use verdict::Verdict;
 pub use window::{Moment, window_of};

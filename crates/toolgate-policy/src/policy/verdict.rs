@@ -1,21 +1,6 @@
 //! What the judge says.
 
-use crate::model::{Code, Level, Refusal, word_enum};
-
-word_enum! {
-    /// Yes, ask, or no.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Deserialize, schemars::JsonSchema)]
-    #[serde(rename_all = "lowercase")]
-    pub enum Decision {
-        /// It may be done.
-        Allow = "allow",
-        /// A person must agree first.
-        Ask = "ask",
-        /// It may not be done.
-        #[default]
-        Deny = "deny",
-    }
-}
+use crate::model::{Code, Decision, Level, Refusal};
 
 /// The judgement of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
