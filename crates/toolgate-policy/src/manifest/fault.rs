@@ -79,6 +79,15 @@ impl Spans {
     }
 }
 
+/// Where a key and its value stand, in bytes. An entry of a list is its own key.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Source {
+    pub(super) key: Range<usize>,
+    pub(super) value: Range<usize>,
+    /// What the value is where JSON has no word for it.
+    pub(super) foreign: Option<&'static str>,
+}
+
 /// Gathers faults and spans while a manifest is read.
 #[derive(Debug)]
 pub(super) struct Ledger<'t> {
@@ -86,6 +95,8 @@ pub(super) struct Ledger<'t> {
     pub(super) specs: &'t [&'t ToolSpec],
     // Byte offset of each line's begin: a fault needs its line without counting from the top each time.
     lines: Vec<usize>,
+    /// All keys of the text; none of a manifest that came as JSON.
+    pub(super) sources: BTreeMap<String, Source>,
     pub(super) spans: Spans,
     pub(super) faults: Vec<Fault>,
 }
@@ -94,10 +105,15 @@ impl<'t> Ledger<'t> {
     /// A ledger over a text; over the empty text (a manifest that came as JSON) nothing has a location.
     pub(super) fn new(text: &'t str, specs: &'t [&'t ToolSpec]) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { text, specs, lines, spans: Spans::default(), faults: Vec::new() }
+        Self { text, specs, lines, sources: BTreeMap::new(), spans: Spans::default(), faults: Vec::new() }
     }
 
-    /// Notes where a key stands.
+    /// Where a key and its value stand in the text.
+    pub(super) fn source(&self, at: &str) -> Source {
+        self.sources.get(at).cloned().unwrap_or_default()
+    }
+
+    /// Notes where a known key stands.
     pub(super) fn note(&mut self, at: &str, span: &Range<usize>) {
         let span = self.position(span);
         self.spans.0.insert(at.to_owned(), span);

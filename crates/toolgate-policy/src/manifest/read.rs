@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::fault::Ledger;
 use super::form::printable;
-use super::tree::{Node, from_json, from_toml};
+use super::tree::from_toml;
 use super::{Fault, Manifest, schema, shape};
 use crate::model::{ToolSpec, nearest};
 
@@ -27,10 +27,10 @@ pub fn parse(text: &str, specs: &[&ToolSpec]) -> Result<Manifest, Vec<Fault>> {
 /// # Errors
 /// Every fault there is, without places.
 pub fn parse_json(value: &Value, specs: &[&ToolSpec]) -> Result<Manifest, Vec<Fault>> {
-    read(Some(from_json(value)), value.to_string().as_bytes(), Ledger::new("", specs))
+    read(Some(value.clone()), value.to_string().as_bytes(), Ledger::new("", specs))
 }
 
-fn read(tree: Option<Node>, bytes: &[u8], mut ledger: Ledger<'_>) -> Result<Manifest, Vec<Fault>> {
+fn read(tree: Option<Value>, bytes: &[u8], mut ledger: Ledger<'_>) -> Result<Manifest, Vec<Fault>> {
     let fitted = tree.and_then(|tree| shape::fit(&tree, schema::forms(), "", &mut ledger));
     let mut manifest = match fitted.map(serde_json::from_value::<Manifest>) {
         Some(Ok(manifest)) => manifest,

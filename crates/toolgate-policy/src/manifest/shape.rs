@@ -1,85 +1,82 @@
-//! A manifest's tree against the schema of its structs: known keys, right types, listed words, texts of a form. What is at fault is told and
+//! A manifest's value against the schema of its structs: known keys, right types, listed words, texts of a form. What is at fault is told and
 //! left out, so that the rest is still read and its faults are told as well.
 
 use serde_json::{Map, Value};
 
 use super::fault::Ledger;
 use super::form;
-use super::tree::{Kind, Node};
+use super::tree::below;
 use crate::model::nearest;
 
-/// Checks a node against a schema and gives what fits of it.
-pub(super) fn fit(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+/// Checks a value against a schema and gives what fits of it.
+pub(super) fn fit(value: &Value, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
     if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
-        let fitting = branches.iter().find(|branch| kind_fits(node, branch));
+        let fitting = branches.iter().find(|branch| kind_fits(value, branch, at, ledger));
         return match fitting {
-            Some(branch) => fit(node, branch, at, ledger),
-            None => wrong(node, &branches.iter().map(wanted).collect::<Vec<_>>().join(" or "), at, ledger),
+            Some(branch) => fit(value, branch, at, ledger),
+            None => wrong(value, &branches.iter().map(wanted).collect::<Vec<_>>().join(" or "), at, ledger),
         };
     }
     if let Some(words) = words(schema) {
-        return match &node.kind {
-            Kind::Scalar(Value::String(text)) if words.contains(&text.as_str()) => Some(Value::String(text.clone())),
-            Kind::Scalar(Value::String(text)) => {
-                let (what, near) = match removed(&format!("{at}.{text}")) {
-                    Some(instead) => (format!("`{text}` was removed; {instead}"), None),
-                    None => (format!("`{}` is not one of {}", text.escape_debug(), listed(&words)), nearest(text, words.iter().copied())),
-                };
-                ledger.fault_in(at, &node.span, what, near);
-                None
-            }
-            _ => wrong(node, &listed(&words), at, ledger),
+        let Value::String(text) = value else { return wrong(value, &listed(&words), at, ledger) };
+        if words.contains(&text.as_str()) {
+            return Some(value.clone());
+        }
+        let (what, near) = match removed(&format!("{at}.{text}")) {
+            Some(instead) => (format!("`{text}` was removed; {instead}"), None),
+            None => (format!("`{}` is not one of {}", text.escape_debug(), listed(&words)), nearest(text, words.iter().copied())),
         };
+        ledger.fault_in(at, &ledger.source(at).value, what, near);
+        return None;
     }
-    if !kind_fits(node, schema) {
-        return wrong(node, &wanted(schema), at, ledger);
+    if !kind_fits(value, schema, at, ledger) {
+        return wrong(value, wanted(schema), at, ledger);
     }
-    match &node.kind {
-        Kind::Table(_) => fit_table(node, schema, at, ledger),
-        Kind::Array(values) => {
-            let Some(items) = schema.get("items") else { return Some(node.to_json()) };
-            let fit_one = |(index, value): (usize, &Node)| {
+    match value {
+        Value::Object(members) => Some(fit_table(members, schema, at, ledger)),
+        Value::Array(values) => {
+            let Some(items) = schema.get("items") else { return Some(value.clone()) };
+            let fit_one = |(index, value): (usize, &Value)| {
                 let at = format!("{at}[{index}]");
-                ledger.note(&at, &value.span);
+                ledger.note(&at, &ledger.source(&at).value);
                 // A left-out entry would shift the places of those after it.
                 fit(value, items, &at, ledger).unwrap_or(Value::Null)
             };
             let fitted: Vec<Value> = values.iter().enumerate().map(fit_one).collect();
             (!fitted.contains(&Value::Null)).then_some(Value::Array(fitted))
         }
-        Kind::Scalar(value) => fit_scalar(node, value, schema, at, ledger),
-        Kind::Foreign(_) => wrong(node, &wanted(schema), at, ledger),
+        scalar => fit_scalar(scalar, schema, at, ledger),
     }
 }
 
-fn fit_table(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
-    let Kind::Table(members) = &node.kind else { return None };
+fn fit_table(members: &Map<String, Value>, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Value {
     let known = schema.get("properties").and_then(Value::as_object);
     let others = schema.get("additionalProperties");
     let mut fitted = Map::new();
-    for member in members {
-        let at = if at.is_empty() { member.key.clone() } else { format!("{at}.{}", member.key) };
-        let inner = known.and_then(|known| known.get(&member.key)).or_else(|| others.filter(|others| others.is_object()));
+    for (key, value) in members {
+        let at = below(at, key);
+        let source = ledger.source(&at);
+        let inner = known.and_then(|known| known.get(key)).or_else(|| others.filter(|others| others.is_object()));
         let Some(inner) = inner else {
             if others == Some(&Value::Bool(true)) || (known.is_none() && others.is_none()) {
-                fitted.insert(member.key.clone(), member.value.to_json());
+                fitted.insert(key.clone(), value.clone());
                 continue;
             }
             let keys = known.map(|known| known.keys().map(String::as_str).collect::<Vec<_>>()).unwrap_or_default();
             let (what, near) = match removed(&at) {
-                Some(instead) => (format!("`{}` was removed; {instead}", member.key), None),
-                None => (format!("unknown key `{}`", member.key.escape_debug()), nearest(&member.key, keys)),
+                Some(instead) => (format!("`{key}` was removed; {instead}"), None),
+                None => (format!("unknown key `{}`", key.escape_debug()), nearest(key, keys)),
             };
-            ledger.fault_in(&at, &member.span, what, near);
+            ledger.fault_in(&at, &source.key, what, near);
             continue;
         };
         // A table is shown by its name, for its own span is everything in it.
-        ledger.note(&at, if matches!(member.value.kind, Kind::Table(_)) { &member.span } else { &member.value.span });
-        if let Some(value) = fit(&member.value, inner, &at, ledger) {
-            fitted.insert(member.key.clone(), value);
+        ledger.note(&at, if value.is_object() { &source.key } else { &source.value });
+        if let Some(value) = fit(value, inner, &at, ledger) {
+            fitted.insert(key.clone(), value);
         }
     }
-    Some(Value::Object(fitted))
+    Value::Object(fitted)
 }
 
 /// What replaces a key that manifests once had; a removed value stands below its key.
@@ -100,11 +97,11 @@ const REMOVED: [(&str, &str); 10] = [
     ("python.backend.rlimits", "write `landlock`, which hides the host's files as well"),
 ];
 
-fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+fn fit_scalar(value: &Value, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
     let number = match (value, schema.get("format").and_then(Value::as_str)) {
         (Value::Number(number), _) => number,
         (Value::String(text), Some(form)) => {
-            return form::read(form, text).map_err(|what| ledger.fault_in(at, &node.span, what, None)).ok();
+            return form::read(form, text).map_err(|what| ledger.fault_in(at, &ledger.source(at).value, what, None)).ok();
         }
         (value, _) => return Some(value.clone()),
     };
@@ -117,30 +114,40 @@ fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut
             Some(_) => format!("{number} is not from {} to {}", shown(least), shown(most)),
             None => format!("{number} is less than {}", shown(least)),
         };
-        ledger.fault_in(at, &node.span, what, None);
+        ledger.fault_in(at, &ledger.source(at).value, what, None);
         return None;
     }
     Some(value.clone())
 }
 
-fn wrong(node: &Node, wanted: &str, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
-    ledger.fault_in(at, &node.span, format!("this is {}; it must be {wanted}", node.name()), None);
+fn wrong(value: &Value, wanted: &str, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+    let source = ledger.source(at);
+    let is = match value {
+        Value::Object(_) => "a table",
+        Value::Array(_) => "a list",
+        Value::String(_) => "a text",
+        Value::Bool(_) => "a truth value",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(_) => "a whole number",
+        Value::Null => source.foreign.unwrap_or("null"),
+    };
+    ledger.fault_in(at, &source.value, format!("this is {is}; it must be {wanted}"), None);
     None
 }
 
-fn kind_fits(node: &Node, schema: &Value) -> bool {
-    let Some(wanted) = schema.get("type").and_then(Value::as_str) else { return !matches!(node.kind, Kind::Foreign(_)) };
-    match &node.kind {
-        Kind::Table(_) => wanted == "object",
-        Kind::Array(_) => wanted == "array",
-        Kind::Scalar(Value::String(_)) => wanted == "string",
-        Kind::Scalar(Value::Bool(_)) => wanted == "boolean",
-        Kind::Scalar(Value::Number(number)) => wanted == "number" || (wanted == "integer" && !number.is_f64()),
-        Kind::Scalar(_) | Kind::Foreign(_) => false,
+fn kind_fits(value: &Value, schema: &Value, at: &str, ledger: &Ledger<'_>) -> bool {
+    let Some(wanted) = schema.get("type").and_then(Value::as_str) else { return ledger.source(at).foreign.is_none() };
+    match value {
+        Value::Object(_) => wanted == "object",
+        Value::Array(_) => wanted == "array",
+        Value::String(_) => wanted == "string",
+        Value::Bool(_) => wanted == "boolean",
+        Value::Number(number) => wanted == "number" || (wanted == "integer" && !number.is_f64()),
+        Value::Null => false,
     }
 }
 
-fn wanted(schema: &Value) -> String {
+fn wanted(schema: &Value) -> &'static str {
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => "a table",
         Some("array") => "a list",
@@ -150,7 +157,6 @@ fn wanted(schema: &Value) -> String {
         Some("number") => "a number",
         _ => "a value",
     }
-    .to_owned()
 }
 
 /// The words an enumeration lists: `enum`, or `oneOf` where its words are documented.
