@@ -4,6 +4,8 @@
 //! A pattern is run as a set of positions over the segments of a path, so that one pass tells whether it matches, whether it matches a
 //! folder on the way, and whether something below could match. Glob crates answer the first question alone.
 
+use std::borrow::Cow;
+
 use super::segment::{Segment, Token, wild};
 use super::text::fold_segments;
 use crate::model::{RelPath, name};
@@ -17,8 +19,6 @@ pub struct Run {
     pub covers: bool,
     /// Something below the path could match.
     pub leads: bool,
-    /// How many segments of the path were gone along.
-    pub depth: usize,
 }
 
 /// The segments of a pattern. At most 63, so that a set of positions is one word.
@@ -70,7 +70,7 @@ impl Glob {
     fn run<'p>(&self, path: impl Iterator<Item = &'p str>) -> Run {
         let end = 1_u64 << self.0.len();
         let mut set = self.close(1);
-        let mut run = Run { matches: set & end != 0, covers: set & end != 0, leads: true, depth: 0 };
+        let mut run = Run { matches: set & end != 0, covers: set & end != 0, leads: true };
         for name in path {
             let mut next = 0_u64;
             for (at, segment) in self.0.iter().enumerate() {
@@ -89,7 +89,6 @@ impl Glob {
                 run.leads = false;
                 return run;
             }
-            run.depth += 1;
         }
         run.leads = set & (end - 1) != 0;
         run
@@ -160,13 +159,10 @@ impl DenyPattern {
 
     /// Whether the path, or a folder on its way, is denied.
     pub fn covers(&self, path: &FoldedPath<'_>) -> bool {
-        self.covers_form(path.exact.segments(), path.folded.as_deref())
-            || path.others.iter().any(|(exact, folded)| self.covers_form(exact, folded.as_deref()))
-    }
-
-    fn covers_form(&self, exact: &[String], folded: Option<&[String]>) -> bool {
         let covers = |glob: &Glob, names: &[String]| glob.run(names.iter().map(String::as_str)).covers;
-        covers(&self.folded, folded.unwrap_or(exact)) || self.exact.as_ref().is_some_and(|glob| covers(glob, exact))
+        path.forms.iter().any(|(exact, folded)| {
+            covers(&self.folded, folded.as_deref().unwrap_or(exact)) || self.exact.as_ref().is_some_and(|glob| covers(glob, exact))
+        })
     }
 
     /// As it was written.
@@ -179,27 +175,28 @@ impl DenyPattern {
 /// not drawn; each as it is and folded.
 #[derive(Debug, Clone)]
 pub struct FoldedPath<'p> {
-    exact: &'p RelPath,
-    // None: it is its own folded form.
-    folded: Option<Vec<String>>,
-    // The other forms, where they differ from the bytes.
-    others: Vec<(Vec<String>, Option<Vec<String>>)>,
+    // The bytes, and the other forms where they differ from them.
+    forms: Vec<Form<'p>>,
 }
+
+/// The names of a path, and their folded form where it is another.
+type Form<'p> = (Cow<'p, [String]>, Option<Vec<String>>);
 
 impl<'p> FoldedPath<'p> {
     /// Folds a path.
     pub fn of(path: &'p RelPath) -> Self {
-        let mut others = Vec::new();
-        if !path.segments().iter().all(|name| name.is_ascii()) {
+        let exact = path.segments();
+        let mut forms = vec![(Cow::Borrowed(exact), fold_segments(exact))];
+        if !exact.iter().all(|name| name.is_ascii()) {
             for form in [name::nfc, name::visible] {
-                let names: Vec<String> = path.segments().iter().map(|name| form(name).into_owned()).collect();
-                if names != path.segments() {
+                let names: Vec<String> = exact.iter().map(|name| form(name).into_owned()).collect();
+                if names != exact {
                     let folded = fold_segments(&names);
-                    others.push((names, folded));
+                    forms.push((Cow::Owned(names), folded));
                 }
             }
         }
-        Self { exact: path, folded: fold_segments(path.segments()), others }
+        Self { forms }
     }
 }
 

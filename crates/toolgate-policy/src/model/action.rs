@@ -4,35 +4,53 @@ use std::collections::BTreeMap;
 
 use super::{Bytes, CallPath};
 
-/// One planned action. A new kind is one struct and one variant; the compiler lists every rule that must answer it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+macro_rules! actions {
+    ($($(#[$doc:meta])* $kind:ident,)*) => {
+        /// One planned action. A new kind is one struct and one variant; the compiler lists every rule that must answer it.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Action { $($(#[$doc])* $kind($kind),)* }
+
+        $(impl TryFrom<Action> for $kind {
+            type Error = Action;
+
+            /// The action as this kind; any other kind comes back as it was.
+            fn try_from(action: Action) -> Result<Self, Action> {
+                match action {
+                    Action::$kind(part) => Ok(part),
+                    other => Err(other),
+                }
+            }
+        })*
+    };
+}
+
+actions! {
     /// Read one file.
-    ReadFile(ReadFile),
+    ReadFile,
     /// Create, replace or lengthen one file.
-    WriteFile(WriteFile),
+    WriteFile,
     /// Replace exact passages of one file.
-    EditFile(EditFile),
+    EditFile,
     /// Replace exact passages of several files, all or none.
-    EditFiles(EditFiles),
+    EditFiles,
     /// List a folder.
-    ListDirectory(ListDirectory),
+    ListDirectory,
     /// Search names or contents below a folder.
-    SearchFiles(SearchFiles),
+    SearchFiles,
     /// Facts about one path.
-    FileInfo(FileInfo),
+    FileInfo,
     /// Create a folder and the missing ones above it.
-    CreateDirectory(CreateDirectory),
+    CreateDirectory,
     /// Rename a file or folder.
-    MoveFile(MoveFile),
+    MoveFile,
     /// Copy one file.
-    CopyFile(CopyFile),
+    CopyFile,
     /// Delete a file or folder.
-    DeleteFile(DeleteFile),
+    DeleteFile,
     /// Fetch a URL.
-    Fetch(Fetch),
+    Fetch,
     /// Run a Python program.
-    RunPython(RunPython),
+    RunPython,
 }
 
 /// What an action does, whatever tool it is of. What it does to each path is its [`Access`].
@@ -74,38 +92,6 @@ impl Action {
         }
     }
 }
-
-macro_rules! parts {
-    ($($kind:ident),*) => {
-        $(impl TryFrom<Action> for $kind {
-            type Error = Action;
-
-            /// The action as this kind; any other kind comes back as it was.
-            fn try_from(action: Action) -> Result<Self, Action> {
-                match action {
-                    Action::$kind(part) => Ok(part),
-                    other => Err(other),
-                }
-            }
-        })*
-    };
-}
-
-parts!(
-    ReadFile,
-    WriteFile,
-    EditFile,
-    EditFiles,
-    ListDirectory,
-    SearchFiles,
-    FileInfo,
-    CreateDirectory,
-    MoveFile,
-    CopyFile,
-    DeleteFile,
-    Fetch,
-    RunPython
-);
 
 /// How file contents travel in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
@@ -403,7 +389,8 @@ impl Action {
     /// Every path the action touches, in the order in which facts about them are given. Python's roots come from the
     /// manifest, not from the action.
     pub fn touches(&self) -> Vec<Touch> {
-        let one = |path: &CallPath, access| vec![Touch { path: path.clone(), access }];
+        let touch = |path: &CallPath, access| Touch { path: path.clone(), access };
+        let one = |path: &CallPath, access| vec![touch(path, access)];
         match self {
             Action::ReadFile(a) => one(&a.path, Access::Read),
             Action::WriteFile(a) => one(&a.path, Access::Write(Bytes(a.content.len() as u64))),
@@ -411,22 +398,18 @@ impl Action {
             Action::EditFile(a) => one(&a.path, Access::Edit),
             Action::EditFiles(a) => {
                 let access = if a.dry_run { Access::Read } else { Access::Edit };
-                a.files().into_iter().map(|(path, _)| Touch { path: path.clone(), access }).collect()
+                a.files().into_iter().map(|(path, _)| touch(path, access)).collect()
             }
-            Action::ListDirectory(a) => a.path.iter().flat_map(|path| one(path, Access::List)).collect(),
+            Action::ListDirectory(a) => a.path.iter().map(|path| touch(path, Access::List)).collect(),
             Action::SearchFiles(a) => one(&a.path, Access::List),
             Action::FileInfo(a) => one(&a.path, Access::Stat),
             Action::CreateDirectory(a) => one(&a.path, Access::CreateDirectory),
-            Action::MoveFile(a) => {
-                vec![Touch { path: a.from.clone(), access: Access::MoveFrom }, Touch { path: a.to.clone(), access: Access::MoveTo }]
-            }
+            Action::MoveFile(a) => vec![touch(&a.from, Access::MoveFrom), touch(&a.to, Access::MoveTo)],
             // The source's size is judged as it is read; the copy is as long.
-            Action::CopyFile(a) => {
-                vec![Touch { path: a.from.clone(), access: Access::Read }, Touch { path: a.to.clone(), access: Access::Write(Bytes(0)) }]
-            }
+            Action::CopyFile(a) => vec![touch(&a.from, Access::Read), touch(&a.to, Access::Write(Bytes(0)))],
             Action::DeleteFile(a) => one(&a.path, Access::Delete { recursive: a.recursive }),
             // The size is not known before the response is read; the writer holds the file limit.
-            Action::Fetch(a) => a.save_to.iter().map(|path| Touch { path: path.clone(), access: Access::Write(Bytes(0)) }).collect(),
+            Action::Fetch(a) => a.save_to.iter().map(|path| touch(path, Access::Write(Bytes(0)))).collect(),
             Action::RunPython(_) => Vec::new(),
         }
     }

@@ -24,22 +24,7 @@ impl Bytes {
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
-}
 
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        for (unit, size) in UNITS {
-            if self.0 >= size {
-                let (whole, tenth) = (self.0 / size, self.0 % size * 10 / size);
-                return if tenth == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{tenth} {unit}") };
-            }
-        }
-        write!(f, "{} B", self.0)
-    }
-}
-
-impl Bytes {
     /// Reads a whole number with an optional unit: `B`, `KiB`, `MiB`, `GiB` (powers of 1024), `KB`, `MB`, `GB` (powers of 1000).
     /// # Errors
     /// A sentence for the manifest's list of faults.
@@ -60,6 +45,19 @@ impl Bytes {
             )
         };
         amount(text, &units).map(Self).ok_or_else(fault)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        for (unit, size) in UNITS {
+            if self.0 >= size {
+                let (whole, tenth) = (self.0 / size, self.0 % size * 10 / size);
+                return if tenth == 0 { write!(f, "{whole} {unit}") } else { write!(f, "{whole}.{tenth} {unit}") };
+            }
+        }
+        write!(f, "{} B", self.0)
     }
 }
 

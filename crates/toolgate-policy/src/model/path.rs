@@ -218,9 +218,7 @@ impl RelPath {
     pub fn ancestors(&self) -> impl Iterator<Item = RelPath> + '_ {
         (0..=self.segments.len()).map(|n| RelPath { segments: self.segments.iter().take(n).cloned().collect() })
     }
-}
 
-impl RelPath {
     /// The last `count` folders above this path, the topmost first; all of them where there are fewer.
     pub fn last_folders(&self, count: usize) -> Vec<RelPath> {
         let folders = self.segments.len().saturating_sub(1);

@@ -8,7 +8,8 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal $line:literal,)*) => {
         word_enum! {
             /// The reason of a verdict or of a failed call, as scripts and models see it. Names are promises.
-            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+            #[serde(rename_all = "snake_case")]
             #[non_exhaustive]
             pub enum Code { $($(#[$doc])* $variant = $text,)* }
         }
@@ -193,12 +194,6 @@ impl Code {
     }
 }
 
-impl Serialize for Code {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
 /// A no that is safe to show the model: what was wrong, which rule, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
@@ -274,6 +269,7 @@ mod tests {
     fn every_code_reads_back_from_its_text() {
         for code in Code::ALL {
             assert_eq!(Code::parse(code.as_str()), Some(code));
+            assert_eq!(serde_json::json!(code), code.as_str());
         }
         assert_eq!(Code::parse("no_such_code"), None);
     }

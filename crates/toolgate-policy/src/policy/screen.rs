@@ -32,9 +32,9 @@ impl Screened {
 
     /// Where each target is once links were followed.
     pub fn led(&self, facts: &Facts) -> Vec<Target> {
-        let led = |(target, fact): (&Target, &PathFact)| match &fact.link {
-            Link::Leads(path) => Target { root: target.root.clone(), path: path.clone() },
-            Link::None | Link::OnTheWay | Link::Outside => target.clone(),
+        let led = |(target, fact): (&Target, &PathFact)| {
+            let path = if let Link::Leads(path) = &fact.link { path } else { &target.path };
+            Target { root: target.root.clone(), path: path.clone() }
         };
         self.targets.iter().zip(&facts.paths).map(led).collect()
     }
