@@ -244,7 +244,7 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
 fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
     let strange = match &decided.action {
         Some(Action::Fetch(fetch)) if fetch.save_to.is_none() => true,
-        Some(Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::SearchFiles(_)) => {
+        Some(Action::ReadFile(_) | Action::EditFiles(_) | Action::SearchFiles(_)) => {
             decided.screened.iter().flat_map(|screened| &screened.targets).any(|target| manifest.is_untrusted(target))
         }
         Some(Action::RunPython(_)) => manifest.filters.program_output == crate::manifest::Trust::Untrusted,

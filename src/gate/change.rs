@@ -77,10 +77,6 @@ impl Changes {
             Action::WriteFile(_) => (vec![whole(0)], false),
             Action::CopyFile(_) => (vec![whole(1)], false),
             Action::MoveFile(_) => (vec![whole(1).filter(|_| look.is_later(opened.get(1)))], false),
-            Action::EditFile(edit) => {
-                let texts = before.zip(after).map(|(before, after)| between(before, after));
-                (vec![texts.or_else(|| passages(&edit.edits.iter().collect::<Vec<_>>()))], false)
-            }
             Action::EditFiles(edit) => {
                 let files = edit.files();
                 let edits = |at: usize| files.get(at).map(|(_, edits)| edits.iter().map(|(_, edit)| *edit).collect::<Vec<_>>());
@@ -89,7 +85,7 @@ impl Changes {
                     Some(texts) => Some(between(&texts.before, &texts.after)),
                     None => edits(at).and_then(|edits| passages(&edits)),
                 };
-                ((0..files.len()).map(of).collect(), true)
+                ((0..files.len()).map(of).collect(), files.len() > 1)
             }
             Action::ReadFile(_)
             | Action::ListDirectory(_)

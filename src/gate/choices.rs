@@ -63,7 +63,7 @@ fn title(case: &Case<'_>, scope: Scope) -> String {
         }
         (Scope::Session, _) => match case.action {
             Action::EditFiles(_) if case.seen.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),
-            Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) => format!("Yes, and every change of this file, {END}"),
+            Action::WriteFile(_) | Action::EditFiles(_) => format!("Yes, and every change of this file, {END}"),
             Action::RunPython(_) if remember(case.capability) == Remember::Envelope => {
                 format!("Yes, and any program in the same folders and network, {END}")
             }

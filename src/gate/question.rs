@@ -108,11 +108,10 @@ fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i1
             (_, WriteMode::Append, None) => format!("Append {} bytes to {}{}", write.content.len(), name(0), facts(0)),
             (_, _, None) => format!("Replace {}{} with {} bytes", name(0), facts(0), write.content.len()),
         },
-        Action::EditFile(edit) => match change {
+        Action::EditFiles(edit) => match change {
             Some(change) => format!("{} {}{}", change.in_words(), name(0), facts(0)),
-            None => format!("Change {}{} in {} place(s)", name(0), facts(0), edit.edits.len()),
+            None => several(edit, opened, changes),
         },
-        Action::EditFiles(edit) => several(edit, opened, changes),
         Action::ListDirectory(_) => format!("List {}", name(0)),
         Action::SearchFiles(_) => format!("Search {}", name(0)),
         Action::FileInfo(_) => format!("Look at {}", name(0)),
@@ -198,10 +197,10 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
     match action {
         Action::MoveFile(_) if is_folder || !look.is_later(opened.get(1)) => {}
         Action::CopyFile(_) if !look.is_later(opened.get(1)) && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
-        Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
+        Action::WriteFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
             text.push_str("\nThe content is not text and is not shown.");
         }
-        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) | Action::MoveFile(_) => {
+        Action::WriteFile(_) | Action::EditFiles(_) | Action::CopyFile(_) | Action::MoveFile(_) => {
             changes.write(text, LINES, name);
         }
         Action::DeleteFile(_) => {

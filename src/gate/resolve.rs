@@ -365,7 +365,7 @@ const fn word(action: &Action) -> &'static str {
     match action {
         Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) => "read",
         Action::WriteFile(_) | Action::CreateDirectory(_) => "write",
-        Action::EditFile(_) | Action::EditFiles(_) => "edit",
+        Action::EditFiles(_) => "edit",
         Action::MoveFile(_) => "move",
         Action::CopyFile(_) => "copy",
         Action::DeleteFile(_) => "delete",

@@ -100,12 +100,7 @@ impl CallGate {
     pub fn provenance(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Provenance {
         if !matches!(
             action,
-            Action::SearchFiles(_)
-                | Action::ListDirectory(_)
-                | Action::ReadFile(_)
-                | Action::EditFile(_)
-                | Action::EditFiles(_)
-                | Action::RunPython(_)
+            Action::SearchFiles(_) | Action::ListDirectory(_) | Action::ReadFile(_) | Action::EditFiles(_) | Action::RunPython(_)
         ) {
             return Provenance::default();
         }
@@ -120,9 +115,7 @@ impl CallGate {
                 // A name that is no path below a root may be of a file from outside.
                 target_of(path).is_none_or(|target| is_marked(&target))
             }),
-            Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) => {
-                places.all().find(|target| is_marked(target)).map(ToString::to_string)
-            }
+            Action::ReadFile(_) | Action::EditFiles(_) => places.all().find(|target| is_marked(target)).map(ToString::to_string),
             _ => None,
         };
         let untrusted_program = match action {

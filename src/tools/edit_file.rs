@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{edit, on_files, passages, with_diff};
 use super::schema::{self, arguments};
 use crate::gate::Permit;
-use crate::model::{self, Action, CallPath, Failure, Flag, Inside, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, CallPath, Code, Failure, Flag, Inside, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
 
@@ -63,14 +63,16 @@ impl Tool for EditFile {
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args = Args::read(arguments)?;
+        let path = CallPath::parse(&args.path)?;
         let each = args.edits.into_iter().enumerate();
-        let edits = each.map(|(at, one)| edit(at, one.old_text, one.new_text, one.replace_all)).collect::<Result<_, _>>()?;
-        Ok(Action::EditFile(model::EditFile { path: CallPath::parse(&args.path)?, edits, dry_run: args.dry_run }))
+        let edits = each.map(|(at, one)| Ok((path.clone(), edit(at, one.old_text, one.new_text, one.replace_all)?)));
+        Ok(Action::EditFiles(model::EditFiles { edits: edits.collect::<Result<_, Refusal>>()?, dry_run: args.dry_run }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        on_files(permit, stage, |permit: Permit<model::EditFile>, _| {
-            let edited = sandbox.roots.edit(permit)?;
+        on_files(permit, stage, |permit: Permit<model::EditFiles>, _| {
+            let edited = sandbox.roots.edit(permit)?.into_iter().next();
+            let edited = edited.ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
             let (target, dry_run) = (edited.target.to_string(), edited.identity.is_none());
             let done = if dry_run { "would change; nothing was written" } else { "changed" };
             let mut output = Output::text(format!("`{target}` {done}: {}", passages(&edited)))

@@ -73,7 +73,7 @@ impl Tool for EditFiles {
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         on_files(permit, stage, |permit: Permit<model::EditFiles>, _| {
             let dry_run = permit.action().dry_run;
-            Ok(answer(sandbox.roots.edit_files(permit)?, dry_run))
+            Ok(answer(sandbox.roots.edit(permit)?, dry_run))
         })
     }
 }

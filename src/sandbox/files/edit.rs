@@ -1,4 +1,4 @@
-//! `edit`: exact passages of the judged file, all or none. Where secrets are masked, passages are looked for in what is shown alone, and no
+//! The edits of one file: exact passages of the judged content, all or none. Where secrets are masked, passages are looked for in what is shown alone, and no
 //! masked line is changed.
 
 use std::ops::{Range, RangeInclusive};
@@ -11,12 +11,9 @@ use super::encoding;
 use super::masks::{Masked, listed, masked_content, written_mask};
 use super::passages::{Mismatch, Passages};
 use super::read::{read_judged, too_large};
-use super::replace::USUAL;
-use super::roots::Roots;
 use crate::filter::masked::secrets_in;
 use crate::gate::Opened;
-use crate::gate::Permit;
-use crate::model::{Bytes, Code, Edit, EditFile, Failure, Identity, Target};
+use crate::model::{Bytes, Code, Edit, Failure, Identity, Target};
 
 /// What was edited, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,25 +34,6 @@ pub struct Edited {
     pub masked: Option<Vec<&'static str>>,
     /// Which object it is now; none on a dry run.
     pub identity: Option<Identity>,
-}
-
-impl Roots {
-    /// Applies the permit's edits in order to the file it names and puts the result in its place, atomically. Line ends and
-    /// byte order mark stay as they are in the file, also where the edit writes `\n`.
-    ///
-    /// # Errors
-    /// `edit_mismatch` (a passage that is missing or ambiguous), `masked_content` (a passage on a masked line, a mask that would be written as it
-    /// stands, or a secret that would be shown), `not_text`, `conflict`, `file_too_large`, `no_space`, as `read`.
-    pub fn edit(&self, permit: Permit<EditFile>) -> Result<Edited, Failure> {
-        let (action, opened, terms) = permit.spend();
-        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
-        let edits: Vec<(usize, &Edit)> = action.edits.iter().enumerate().collect();
-        let (mut edited, content) = apply(&edits, &opened, terms.max_file_size, terms.max_answer, terms.manifest.filters.hides_secrets())?;
-        if !action.dry_run {
-            edited.identity = Some(self.put_judged(&opened, &terms, content.as_bytes(), USUAL)?.identity);
-        }
-        Ok(edited)
-    }
 }
 
 /// The edits applied to the opened file, in memory, each with its place in the call. `hides`: the manifest masks secrets.

@@ -1,4 +1,4 @@
-//! `edit_files`: exact passages of several files, all or none. Every new content is written and on disk, and every file is looked at again, before
+//! `edit`: exact passages of one or several files, all or none. Every new content is written and on disk, and every file is looked at again, before
 //! the first one is replaced.
 //!
 //! A kill of the server between the first and the last replacement leaves some files new and others old, each of them whole.
@@ -23,13 +23,15 @@ use crate::model::{Bytes, Code, EditFiles, Failure, Target};
 const TOGETHER: Bytes = Bytes::mib(16);
 
 impl Roots {
-    /// Applies the permit's edits to the files it names, all or none, and gives what became of each in order. The diffs are together no longer
-    /// than `max_answer`.
+    /// Applies the permit's edits to the files it names, all or none, and gives what became of each in order. Line ends and byte order mark stay as
+    /// they are in a file, also where the edit writes `\n`. The diffs are together no longer than `max_answer`.
     ///
     /// # Errors
-    /// As `edit`, for the first file that says no; `argument_invalid` where two paths name one file; `file_too_large` also for all together. No
-    /// file is changed then, except where another program changed one between two replacements, which the failure tells.
-    pub fn edit_files(&self, permit: Permit<EditFiles>) -> Result<Vec<Edited>, Failure> {
+    /// For the first file that says no: `edit_mismatch` (a passage that is missing or ambiguous), `masked_content` (a passage on a masked line, a
+    /// mask that would be written as it stands, or a secret that would be shown), `not_text`, `conflict`, `no_space`, as `read`; `file_too_large`
+    /// also for all together; `argument_invalid` where two paths name one file. No file is changed then, except where another program changed one
+    /// between two replacements, which the failure tells.
+    pub fn edit(&self, permit: Permit<EditFiles>) -> Result<Vec<Edited>, Failure> {
         let (action, opened, terms) = permit.spend();
         let files = action.files();
         if files.len() != opened.len() {
@@ -45,7 +47,7 @@ impl Roots {
             if Bytes(file.size) > terms.max_file_size {
                 return Err(too_large(&opened.target, terms.max_file_size));
             }
-            if Bytes(total) > TOGETHER {
+            if files.len() > 1 && Bytes(total) > TOGETHER {
                 return Err(too_much(total));
             }
             if !action.dry_run {
@@ -111,6 +113,9 @@ pub(super) fn several(opened: &[Opened]) -> Result<(), Failure> {
             let why = format!("`{}` and `{}` are the same file", other.target, one.target);
             return Err(Failure::new(Code::ArgumentInvalid, why).hint("name each file by one path in all edits of it"));
         }
+    }
+    if opened.len() < 2 {
+        return Ok(());
     }
     let total = opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size));
     if Bytes(total) > TOGETHER { Err(too_much(total)) } else { Ok(()) }

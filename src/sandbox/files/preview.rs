@@ -77,12 +77,6 @@ fn make(
             });
             Preview { before, after, doomed, ..Preview::default() }
         }
-        Action::EditFile(edit) => {
-            let edits: Vec<(usize, &Edit)> = edit.edits.iter().enumerate().collect();
-            let texts = opened.first().map_or(Ok(None), |opened| texts(&edits, opened, first, hides))?;
-            let (before, after) = texts.map(|texts| (texts.before, texts.after)).unzip();
-            Preview { before, after, ..Preview::default() }
-        }
         _ => Preview { before: text(first), doomed, ..Preview::default() },
     })
 }

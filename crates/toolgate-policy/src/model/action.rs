@@ -29,9 +29,7 @@ actions! {
     ReadFile,
     /// Create, replace or lengthen one file.
     WriteFile,
-    /// Replace exact passages of one file.
-    EditFile,
-    /// Replace exact passages of several files, all or none.
+    /// Replace exact passages of files, all or none.
     EditFiles,
     /// List a folder.
     ListDirectory,
@@ -81,7 +79,7 @@ impl Action {
     pub fn effect(&self) -> Effect {
         match self {
             Self::ReadFile(_) | Self::ListDirectory(_) | Self::SearchFiles(_) | Self::FileInfo(_) => Effect::Reads,
-            Self::WriteFile(_) | Self::EditFile(_) | Self::EditFiles(_) => Effect::Changes,
+            Self::WriteFile(_) | Self::EditFiles(_) => Effect::Changes,
             Self::CreateDirectory(_) => Effect::Makes,
             Self::MoveFile(_) => Effect::Moves,
             Self::CopyFile(_) => Effect::Copies,
@@ -159,21 +157,10 @@ pub struct Edit {
     pub replace_all: bool,
 }
 
-/// `edit_file`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EditFile {
-    /// The file.
-    pub path: CallPath,
-    /// The replacements, applied in order, all or none.
-    pub edits: Vec<Edit>,
-    /// Only show the diff.
-    pub dry_run: bool,
-}
-
-/// `edit_files`
+/// `edit_file` and `edit_files`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditFiles {
-    /// The replacements, each with its file.
+    /// The replacements, each with its file; those of one file are applied in order.
     pub edits: Vec<(CallPath, Edit)>,
     /// Only show the diff.
     pub dry_run: bool,
@@ -394,8 +381,6 @@ impl Action {
         match self {
             Action::ReadFile(a) => one(&a.path, Access::Read),
             Action::WriteFile(a) => one(&a.path, Access::Write(Bytes(a.content.len() as u64))),
-            Action::EditFile(a) if a.dry_run => one(&a.path, Access::Read),
-            Action::EditFile(a) => one(&a.path, Access::Edit),
             Action::EditFiles(a) => {
                 let access = if a.dry_run { Access::Read } else { Access::Edit };
                 a.files().into_iter().map(|(path, _)| touch(path, access)).collect()

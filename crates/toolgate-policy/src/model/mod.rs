@@ -18,7 +18,7 @@ mod url;
 mod word_enum;
 
 pub use action::{
-    Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
+    Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
     ListDirectory, MoveFile, ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
 };
 pub use bytes::Bytes;

@@ -82,7 +82,6 @@ impl Capability {
             }
             Action::ReadFile(_)
             | Action::WriteFile(_)
-            | Action::EditFile(_)
             | Action::EditFiles(_)
             | Action::ListDirectory(_)
             | Action::SearchFiles(_)

@@ -23,7 +23,7 @@ fn look(fixture: &Fixture, action: &EditFiles) -> Vec<Opened> {
 fn edit(fixture: &Fixture, edits: &[(&str, &str, &str)]) -> Result<Vec<Edited>, Failure> {
     let action = action(edits, false);
     let opened = look(fixture, &action);
-    fixture.roots.edit_files(fixture.permit(action, opened))
+    fixture.roots.edit(fixture.permit(action, opened))
 }
 
 fn three(fixture: &Fixture) {
@@ -56,7 +56,7 @@ fn several_files_are_changed_by_one_call_and_keep_their_modes() {
     // And where only the change is asked for, nothing is written.
     let action = action(&[("work/a", "a 1", "x"), ("work/c", "c 2", "y")], true);
     let opened = action.files().into_iter().map(|(path, _)| fixture.look(&path.to_string(), Access::Read)).collect();
-    let shown = fixture.roots.edit_files(fixture.permit(action, opened)).unwrap();
+    let shown = fixture.roots.edit(fixture.permit(action, opened)).unwrap();
     assert!(shown.iter().all(|file| file.identity.is_none()) && shown[1].diff.contains("+y"));
     assert_eq!(all(&fixture), "a 1\na 2\nb 1\nb two\nc one\nc 2\n");
 }
@@ -75,14 +75,14 @@ fn one_file_that_says_no_keeps_all_files_as_they_are() {
         let opened = look(&fixture, &action);
         fixture.put(&format!("work/{name}"), format!("{name} one\n{name} two\nlate\n"));
         let with_late = all(&fixture);
-        assert_eq!(code(fixture.roots.edit_files(fixture.permit(action, opened))), Code::Conflict, "{name}");
+        assert_eq!(code(fixture.roots.edit(fixture.permit(action, opened))), Code::Conflict, "{name}");
         assert_eq!(all(&fixture), with_late, "{name}");
         three(&fixture);
     }
     let action = action(&THREE, false);
     let opened = look(&fixture, &action);
     std::fs::remove_file(fixture.path("work/c")).unwrap();
-    assert_eq!(code(fixture.roots.edit_files(fixture.permit(action, opened))), Code::Conflict);
+    assert_eq!(code(fixture.roots.edit(fixture.permit(action, opened))), Code::Conflict);
     fixture.put("work/c", "c one\nc two\n");
     assert_eq!(all(&fixture), before);
     assert_eq!(std::fs::read_dir(fixture.path("work")).unwrap().count(), 3);
@@ -122,7 +122,7 @@ fn a_quota_that_the_third_file_would_pass_leaves_all_three() {
         let action = action(&[("r/a", "a", &a), ("r/b", "b", &b), ("r/c", "c", &c)], false);
         let targets = ["r/a", "r/b", "r/c"].map(target);
         let opened = roots.look("s", &targets, &[Access::Edit; 3], Symlinks::Deny).unwrap();
-        roots.edit_files(Permit::for_test(action, opened, terms.clone()))
+        roots.edit(Permit::for_test(action, opened, terms.clone()))
     };
     assert_eq!(code(grow(15)), Code::NoSpace, "two of them would fit");
     let sizes =
@@ -160,7 +160,7 @@ fn edits_until_it_is_killed() {
         let edits: Vec<(&str, &str, &str)> = paths.iter().map(|path| (path.as_str(), old.as_str(), new.as_str())).collect();
         let targets: Vec<Target> = paths.iter().map(|path| target(path)).collect();
         let opened = roots.look("s", &targets, &[Access::Edit; 6], Symlinks::Deny).unwrap();
-        roots.edit_files(Permit::for_test(action(&edits, false), opened, terms.clone())).unwrap();
+        roots.edit(Permit::for_test(action(&edits, false), opened, terms.clone())).unwrap();
     }
 }
 

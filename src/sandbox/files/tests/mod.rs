@@ -26,8 +26,8 @@ use crate::gate::Opened;
 use crate::gate::{Permit, Terms};
 use crate::manifest::Symlinks;
 use crate::model::{
-    Access, Bytes, CallPath, Code, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Encoding, Failure, Kind,
-    ListDirectory, MoveFile, PathFact, ReadFile, RelPath, Target, WriteFile, WriteMode,
+    Access, Bytes, CallPath, Code, CopyFile, CreateDirectory, DeleteFile, Edit, EditFiles, Encoding, Failure, Kind, ListDirectory,
+    MoveFile, PathFact, ReadFile, RelPath, Target, WriteFile, WriteMode,
 };
 use crate::policy::paths::Visible;
 
@@ -116,10 +116,10 @@ impl Fixture {
     }
 
     fn edit(&self, path: &str, edits: &[(&str, &str)], dry_run: bool) -> Result<Edited, Failure> {
-        let edits = edits.iter().map(|(old, new)| Edit { old_text: (*old).into(), new_text: (*new).into(), replace_all: false }).collect();
+        let edit = |(old, new): &(&str, &str)| Edit { old_text: (*old).into(), new_text: (*new).into(), replace_all: false };
         let access = if dry_run { Access::Read } else { Access::Edit };
-        let action = EditFile { path: call_path(path), edits, dry_run };
-        self.roots.edit(self.permit(action, vec![self.try_look(path, access)?]))
+        let action = EditFiles { edits: edits.iter().map(|one| (call_path(path), edit(one))).collect(), dry_run };
+        self.roots.edit(self.permit(action, vec![self.try_look(path, access)?])).map(|mut edited| edited.remove(0))
     }
 
     fn fact_sha256(&self, path: &str) -> Option<String> {
