@@ -9,6 +9,7 @@ mod judge;
 mod judge_approvals;
 mod judge_later;
 mod manifest;
+mod manifest_page;
 mod policy;
 mod policy_properties;
 mod programs;
