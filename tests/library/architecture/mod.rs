@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a source that cannot be read must fail the test")]
 
 mod costs;
+mod links;
 mod names;
 mod rules;
 mod threats;
@@ -112,4 +113,15 @@ fn every_threat_names_a_test_that_exists() {
     let known = threats::tests(["src", "tests", "crates"].iter().flat_map(|folder| sources(folder)).collect::<Vec<_>>().iter());
     let faults = threats::without_test(&rows, &known);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_link_of_the_documentation_leads_somewhere() {
+    let readme = repository().join("README.md");
+    assert_eq!(links::broken(&readme, "[a](docs/none.md) [b](docs/web.md#none) [c](docs/web.md) [d](https://none.example)").len(), 2);
+    let docs = std::fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.chain(["SECURITY.md", "CHANGELOG.md"].map(|name| repository().join(name))).chain([readme]);
+    let broken = |page: std::path::PathBuf| links::broken(&page, &std::fs::read_to_string(&page).unwrap());
+    let broken: Vec<String> = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md")).flat_map(broken).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
