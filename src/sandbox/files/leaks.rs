@@ -10,7 +10,7 @@ use super::stop::Stop;
 use crate::gate::Opened;
 use crate::manifest::Manifest;
 use crate::model::{Code, Failure, Kind, RelPath, Target};
-use crate::policy::readers::shows_more;
+use crate::policy::shows_more;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 

@@ -118,7 +118,7 @@ impl Manifest {
     /// The roots that a profile has, sorted by name; none where there is no such profile.
     pub fn roots_of(&self, profile: &str) -> impl Iterator<Item = (&String, &Root)> {
         let rules = self.profiles.get(profile);
-        self.roots.iter().filter(move |(name, _)| rules.is_some_and(|rules| rules.roots.as_ref().is_none_or(|roots| roots.contains(*name))))
+        self.roots.iter().filter(move |(name, _)| rules.is_some_and(|rules| rules.has_root(name)))
     }
 
     /// A fault of this manifest at a key, e.g. one that the machine shows.

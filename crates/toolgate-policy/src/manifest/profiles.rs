@@ -64,6 +64,13 @@ pub struct Profile {
     pub cpu_per_hour: Option<Duration>,
 }
 
+impl Profile {
+    /// Whether it has a root of this name, where there is one.
+    pub fn has_root(&self, name: &str) -> bool {
+        self.roots.as_ref().is_none_or(|roots| roots.iter().any(|root| root == name))
+    }
+}
+
 /// What an argument may be.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]

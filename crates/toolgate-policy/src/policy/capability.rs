@@ -59,7 +59,11 @@ pub fn admit(
         return Err(Refusal::new(Code::AuditUnavailable, "the audit log cannot be written, and no call is made without its record")
             .hint("the operator sees the reason with `toolgate doctor`"));
     }
-    let (name, profile) = profile_of(manifest, caller)?;
+    let Some((name, profile)) = caller.profile.as_deref().and_then(|name| manifest.profiles.get_key_value(name)) else {
+        return Err(Refusal::new(Code::NoProfile, "this caller has no profile here, so nothing is open to it")
+            .rule("clients")
+            .hint("the operator gives profiles in `[clients]`, or starts the server with `--profile NAME`"));
+    };
     if state.suspended {
         let (who, option) = if caller.is_suspended_by_session() {
             ("this session is".to_owned(), format!("--session {}", caller.session))
@@ -86,7 +90,7 @@ pub fn admit(
     Ok(Capability {
         manifest: Arc::clone(manifest),
         caller: caller.clone(),
-        profile: name.to_owned(),
+        profile: name.clone(),
         spec,
         max_file_size: least(|bounds| bounds.max_file_size, manifest.files.max_file_size),
         write_left: None,
@@ -96,19 +100,6 @@ pub fn admit(
         lacking: None,
         modules: state.modules.clone(),
     })
-}
-
-fn profile_of<'m>(manifest: &'m Manifest, caller: &'m Caller) -> Result<(&'m str, &'m Profile), Refusal> {
-    caller
-        .profile
-        .as_deref()
-        .and_then(|name| manifest.profiles.get_key_value(name))
-        .map(|(name, profile)| (name.as_str(), profile))
-        .ok_or_else(|| {
-            Refusal::new(Code::NoProfile, "this caller has no profile here, so nothing is open to it")
-                .rule("clients")
-                .hint("the operator gives profiles in `[clients]`, or starts the server with `--profile NAME`")
-        })
 }
 
 /// One limit of calls.
@@ -171,9 +162,9 @@ fn count(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSpec, st
 fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {
     let limits = &manifest.limits;
     let (used, cost) = (&state.used, &state.cost);
-    let rule = |own: bool, key: &str| if own { format!("profiles.{name}.{key}") } else { format!("limits.{key}") };
+    let rule = |own, key| rule_of(own, name, key);
     // A budget that was overrun holds what would use more of it, and no other tool.
-    let is_held = |cost: bool, flag| cost || spec.flags.contains(Flags::of(&[flag]));
+    let is_held = |cost: bool, flag| cost || spec.flags.contains(flag);
     for (used, cost, limit, own, key, flag) in [
         (used.write, cost.write, limits.write_per_hour, own.write_per_hour, "write_per_hour", Flag::WriteFile),
         (used.egress, cost.egress, limits.egress_per_hour, own.egress_per_hour, "egress_per_hour", Flag::NetworkAccess),
@@ -208,6 +199,10 @@ pub fn concurrent_calls(manifest: &Manifest, profile: &str) -> u64 {
 /// The limit for everybody, or the profile's own where that is less.
 fn least<T: Ord>(all: T, own: Option<T>) -> T {
     own.into_iter().fold(all, T::min)
+}
+
+fn rule_of(is_own: bool, profile: &str, key: &str) -> String {
+    if is_own { format!("profiles.{profile}.{key}") } else { format!("limits.{key}") }
 }
 
 /// Line 5.
@@ -270,17 +265,15 @@ pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
 
 /// Whether there is anything a tool with these flags could act on: a root, one that may be written, a host.
 fn has_object(manifest: &Manifest, profile: &str, flags: Flags) -> bool {
-    let needs = |flag| flags.contains(Flags::of(&[flag]));
-    let given = manifest.profiles.get(profile).and_then(|rules| rules.roots.as_ref());
-    let mut roots = manifest.roots.iter().filter(|(name, _)| given.is_none_or(|given| given.contains(*name)));
-    if needs(Flag::NetworkAccess) {
+    let mut roots = manifest.roots_of(profile);
+    if flags.contains(Flag::NetworkAccess) {
         let network = &manifest.network;
         return network.any_public || !network.allowed_domains.is_empty() || !network.internal.is_empty();
     }
-    if needs(Flag::WriteFile) {
+    if flags.contains(Flag::WriteFile) {
         return roots.any(|(_, root)| root.mode == RootMode::ReadWrite);
     }
-    !needs(Flag::ReadFile) || roots.next().is_some()
+    !flags.contains(Flag::ReadFile) || roots.next().is_some()
 }
 
 impl Capability {
@@ -298,18 +291,14 @@ impl Capability {
 /// The roots a program of this profile sees and whether it may write there: those of `[python] roots` that the profile has, with what
 /// its flags allow. The level of a program and its jail both go by this.
 pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, bool)> {
-    let Some(rules) = manifest.profiles.get(profile) else { return Vec::new() };
-    let holds = |flag| rules.permissions.contains(Flags::of(&[flag]));
-    if !holds(Flag::ReadFile) {
-        return Vec::new();
-    }
-    let given = |seen: &&RootUse| rules.roots.as_ref().is_none_or(|roots| roots.contains(&seen.name));
+    let rules = manifest.profiles.get(profile).filter(|rules| rules.permissions.contains(Flag::ReadFile));
     let seen = |seen: &RootUse| {
+        let rules = rules.filter(|rules| rules.has_root(&seen.name))?;
         let (name, root) = manifest.roots.get_key_value(&seen.name)?;
         let writes = seen.mode == RootMode::ReadWrite && root.mode == RootMode::ReadWrite;
-        Some((name.as_str(), holds(Flag::WriteFile) && writes))
+        Some((name.as_str(), writes && rules.permissions.contains(Flag::WriteFile)))
     };
-    manifest.python.roots.iter().filter(given).filter_map(seen).collect()
+    manifest.python.roots.iter().filter_map(seen).collect()
 }
 
 /// What a caller of this profile may write in an hour: the smaller of its own and everybody's.
@@ -328,12 +317,20 @@ pub fn over_writes(manifest: &Manifest, profile: &str, target: &Target, size: By
 
 /// The rule from which [`write_per_hour`] is.
 pub fn rule_of_writes(manifest: &Manifest, profile: &str) -> String {
-    let is_own = write_per_hour(manifest, profile) < manifest.limits.write_per_hour;
-    if is_own { format!("profiles.{profile}.write_per_hour") } else { "limits.write_per_hour".to_owned() }
+    rule_of(write_per_hour(manifest, profile) < manifest.limits.write_per_hour, profile, "write_per_hour")
 }
 
 /// Whether a program of this profile reaches the network.
 pub fn python_network(manifest: &Manifest, profile: &str) -> bool {
-    let holds = |rules: &Profile| rules.permissions.contains(Flags::of(&[Flag::NetworkAccess]));
-    manifest.python.network && manifest.profiles.get(profile).is_some_and(holds)
+    manifest.python.network && manifest.profiles.get(profile).is_some_and(|rules| rules.permissions.contains(Flag::NetworkAccess))
+}
+
+/// Whether a program of some profile would see what lies in one root, and does not see what lies in the other: a copy from the second into the
+/// first would show it what masks hide in the answers of tools.
+pub fn shows_more(manifest: &Manifest, from: &str, to: &str) -> bool {
+    manifest.profiles.iter().any(|(name, rules)| {
+        let roots = python_roots(manifest, name);
+        let sees = |root: &str| roots.iter().any(|(name, _)| *name == root);
+        rules.permissions.contains(Flag::ExecuteCode) && sees(to) && !sees(from)
+    })
 }

@@ -25,7 +25,6 @@ pub mod later;
 pub mod network;
 pub mod paths;
 pub mod program;
-pub mod readers;
 pub mod request;
 mod scope;
 mod screen;
@@ -38,7 +37,7 @@ pub mod words;
 pub use approval::{is_caller, lasts, mode, remember};
 pub use capability::{
     Capability, LimitOf, RateLimit, admit, concurrent_calls, could_use, over_writes, python_network, python_roots, rate_limits,
-    rule_of_writes, write_per_hour,
+    rule_of_writes, shows_more, write_per_hour,
 };
 pub use judge::{grant_of, judge};
 pub use program::Program;

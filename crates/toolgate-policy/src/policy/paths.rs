@@ -53,7 +53,7 @@ pub(super) fn outside_for(manifest: &Manifest, profile: &str, touch: &Touch) -> 
     let meant = meant(manifest, profile, touch, &names);
     let meant: Vec<String> = meant.iter().take(NAMED).map(|target| format!("`{target}`")).collect();
     let hint = if meant.is_empty() { roots } else { format!("did you mean {}? {roots}", meant.join(" or ")) };
-    Refusal::new(Code::PathOutsideRoots, format!("`{}` is outside the folders that are open here", touch.path)).hint(hint)
+    outside(&touch.path).hint(hint)
 }
 
 /// The targets that a path in no root may have meant: a root of nearly that name, else the path below each root that allows it.
@@ -104,14 +104,12 @@ pub fn judge_text(manifest: &Manifest, profile: &str, target: &Target, access: A
 /// The root of a target, where the profile has it.
 fn given<'m>(manifest: &'m Manifest, profile: &str, target: &Target) -> Result<&'m Root, Refusal> {
     let root = manifest.roots.get(&target.root).ok_or_else(|| outside(target))?;
-    let rules = manifest.profiles.get(profile);
-    match rules.map(|rules| &rules.roots) {
-        Some(None) => Ok(root),
-        Some(Some(roots)) if roots.contains(&target.root) => Ok(root),
-        _ => Err(Refusal::new(Code::RootNotInProfile, format!("`{}` is not open to this caller", target.root))
-            .rule(format!("profiles.{profile}.roots"))
-            .hint("use a folder that `toolgate://policy` names")),
+    if manifest.profiles.get(profile).is_some_and(|rules| rules.has_root(&target.root)) {
+        return Ok(root);
     }
+    Err(Refusal::new(Code::RootNotInProfile, format!("`{}` is not open to this caller", target.root))
+        .rule(format!("profiles.{profile}.roots"))
+        .hint("use a folder that `toolgate://policy` names"))
 }
 
 /// Judges a path by the denied and allowed patterns alone.

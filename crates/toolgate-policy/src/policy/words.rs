@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::manifest::{Check, DenyPattern, DomainPattern, Manifest, Mode, Place, Root, RootMode};
-use crate::model::{Flag, Flags, Level, ToolSpec};
+use crate::model::{Flag, Level, ToolSpec};
 
 /// What a caller of this profile may do, as Markdown.
 pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec]) -> String {
@@ -15,13 +15,12 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
         return text;
     };
     let _ = writeln!(text, "\nProfile `{name}`. Tools: {}.", list(tools.iter().map(|spec| format!("`{}`", spec.name))));
-    let uses = |flag| rules.permissions.contains(Flags::of(&[flag]));
     folders(&mut text, manifest, name);
     let programs = super::python_network(manifest, name) && tools.iter().any(|spec| spec.name == "run_python");
-    if programs || uses(Flag::NetworkAccess) && tools.iter().any(|spec| spec.name == "fetch") {
+    if programs || rules.permissions.contains(Flag::NetworkAccess) && tools.iter().any(|spec| spec.name == "fetch") {
         network(&mut text, manifest);
     }
-    if uses(Flag::ExecuteCode) && tools.iter().any(|spec| spec.name == "run_python") {
+    if rules.permissions.contains(Flag::ExecuteCode) && tools.iter().any(|spec| spec.name == "run_python") {
         python(&mut text, manifest, name, programs);
     }
     approvals(&mut text, manifest);
@@ -180,6 +179,7 @@ fn approvals(text: &mut String, manifest: &Manifest) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Flags;
 
     #[test]
     fn the_words_say_what_is_open_and_nothing_of_the_machine() {
