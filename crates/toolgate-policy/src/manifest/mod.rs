@@ -102,12 +102,9 @@ pub struct Manifest {
 impl Manifest {
     /// Whether the manifest says that others wrote what lies at a place.
     pub fn is_untrusted(&self, target: &crate::model::Target) -> bool {
-        let patterns = self.roots.get(&target.root).map_or(&[] as &[_], |root| &root.untrusted).iter().chain(&self.files.untrusted);
-        let mut patterns = patterns.peekable();
-        patterns.peek().is_some() && {
-            let path = FoldedPath::of(&target.path);
-            patterns.any(|pattern| pattern.covers(&path))
-        }
+        let path = FoldedPath::of(&target.path);
+        let own = self.roots.get(&target.root).into_iter().flat_map(|root| &root.untrusted);
+        own.chain(&self.files.untrusted).any(|pattern| pattern.covers(&path))
     }
 
     /// Whether this is a root that stays when the session ends.

@@ -135,29 +135,18 @@ impl DomainPattern {
     }
 
     /// Exactly this host, or for `*.` a subdomain.
-    pub(crate) fn allows(&self, host: Host<'_>) -> bool {
+    pub(crate) fn matches(&self, host: Host<'_>) -> bool {
         match (&self.0, host) {
             (PatternKind::Name(name), Host::Name(host)) => name == host,
             (PatternKind::Below(name), Host::Name(host)) => is_below(host, name),
-            _ => false,
-        }
-    }
-
-    /// Exactly this host, an address too, or for `*.` a subdomain.
-    fn is_for(&self, host: Host<'_>) -> bool {
-        match (&self.0, host) {
             (PatternKind::Address(listed), Host::Address(address)) => *listed == address,
-            _ => self.allows(host),
+            _ => false,
         }
     }
 
     /// This host or anything below it.
     pub(crate) fn denies(&self, host: Host<'_>) -> bool {
-        match (&self.0, host) {
-            (PatternKind::Name(name), Host::Name(host)) => name == host || is_below(host, name),
-            (PatternKind::Address(address), Host::Address(host)) => *address == host,
-            _ => self.allows(host),
-        }
+        self.matches(host) || matches!((&self.0, host), (PatternKind::Name(name), Host::Name(host)) if is_below(host, name))
     }
 }
 
@@ -194,7 +183,7 @@ impl HeaderSecret {
     /// Whether it may go to this URL: a listed host, over TLS, or to an address written as a number (which is this network's own).
     pub fn may_go_to(&self, url: &HttpUrl) -> bool {
         let plain_is_near = matches!(url.host(), Host::Address(_));
-        (url.scheme() == Scheme::Https || plain_is_near) && self.hosts.iter().any(|pattern| pattern.is_for(url.host()))
+        (url.scheme() == Scheme::Https || plain_is_near) && self.hosts.iter().any(|pattern| pattern.matches(url.host()))
     }
 
     /// Starts a relative file at `base`.

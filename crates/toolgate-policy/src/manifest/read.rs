@@ -32,15 +32,11 @@ pub fn parse_json(value: &Value, specs: &[&ToolSpec]) -> Result<Manifest, Vec<Fa
 
 fn read(tree: Option<Value>, bytes: &[u8], mut ledger: Ledger<'_>) -> Result<Manifest, Vec<Fault>> {
     let fitted = tree.and_then(|tree| shape::fit(&tree, schema::forms(), "", &mut ledger));
-    let mut manifest = match fitted.map(serde_json::from_value::<Manifest>) {
-        Some(Ok(manifest)) => manifest,
-        // Unreachable while the schema is that of the structs; a fault all the same, never a manifest.
-        Some(Err(fault)) => {
-            ledger.fault("", format!("the manifest cannot be read: {fault}"));
-            return Err(finish(ledger));
-        }
-        None => return Err(finish(ledger)),
-    };
+    let manifest = fitted.and_then(|value| {
+        // It can be read while the schema is that of the structs. If not, that is a fault and never a manifest.
+        serde_json::from_value::<Manifest>(value).map_err(|fault| ledger.fault("", format!("the manifest cannot be read: {fault}"))).ok()
+    });
+    let Some(mut manifest) = manifest else { return Err(finish(ledger)) };
     ledger.manifest(&mut manifest);
     manifest.spans = std::mem::take(&mut ledger.spans);
     ledger.faults.extend(manifest.check_nesting().err().into_iter().flatten());

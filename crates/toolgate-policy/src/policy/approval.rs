@@ -17,8 +17,7 @@ pub fn mode(capability: &Capability, level: Level) -> Mode {
         Mode::First if !lasts(level) => Mode::Every,
         mode => mode,
     };
-    let operator = capability.manifest.approvals.needs_two(capability.spec.name)
-        || (level == Level::System && matches!(mode, Mode::First | Mode::Every));
+    let operator = approvals.needs_two(capability.spec.name) || (level == Level::System && matches!(mode, Mode::First | Mode::Every));
     if operator { mode.max(Mode::Operator) } else { mode }
 }
 
@@ -80,67 +79,57 @@ fn exactly(text: &str, is_plain: bool, more: &Value) -> String {
 /// Decides on a call that passed lines 1 to 11.
 /// `what`: the call in words.
 pub(super) fn decide(capability: &Capability, action: &Action, level: Level, what: &str, grant: Option<&str>, state: &State) -> Verdict {
-    let mode = mode(capability, level);
+    let (mode, approvals) = (mode(capability, level), &capability.manifest.approvals);
     // The rule that made it this strict may be one of a lower level.
-    let by = Level::ALL
-        .iter()
-        .take(usize::from(u8::from(level)) + 1)
-        .find(|lower| capability.manifest.approvals.modes().get(usize::from(u8::from(**lower))) == Some(&mode));
+    let by = Level::ALL.into_iter().zip(approvals.modes()).find(|(lower, written)| *lower <= level && *written == mode);
     let rule = match by {
-        Some(lower) => format!("approvals.level_{}", u8::from(*lower)),
-        None if capability.manifest.approvals.needs_two(capability.spec.name) => "approvals.two_persons".to_owned(),
-        None => format!("approvals.level_{}", u8::from(level)),
+        None if approvals.needs_two(capability.spec.name) => "approvals.two_persons".to_owned(),
+        by => format!("approvals.level_{}", u8::from(by.map_or(level, |(lower, _)| lower))),
     };
-    let said = |decision, code, message: String, hint: Option<&str>| Verdict {
+    let said = |decision, why: Refusal| Verdict {
         decision,
-        code,
-        level: Some(level),
-        rule: Some(rule.clone()),
-        message,
-        hint: hint.map(str::to_owned),
-        retry_after_s: None,
         grant: grant.map(str::to_owned),
-        review_due: false,
+        ..Verdict::deny(why.rule(rule.clone()), Some(level))
     };
+    let allowed = |code, why| said(Decision::Allow, Refusal::new(code, format!("{what} {why}")));
     match mode {
-        Mode::None => return said(Decision::Allow, Code::Ok, format!("{what} needs no approval"), None),
+        Mode::None => return allowed(Code::Ok, "needs no approval"),
         Mode::Deny => {
-            return said(Decision::Deny, Code::LevelDenied, format!("{what} is closed here"), Some("find a way that does less"));
+            return said(
+                Decision::Deny,
+                Refusal::new(Code::LevelDenied, format!("{what} is closed here")).hint("find a way that does less"),
+            );
         }
         Mode::First if remembered(capability, action, level, grant, state) => {
-            return said(Decision::Allow, Code::Remembered, format!("{what} was approved for this target in this session"), None);
+            return allowed(Code::Remembered, "was approved for this target in this session");
         }
         Mode::First | Mode::Every | Mode::Operator => {}
     }
     let asked = || {
         let client = mode != Mode::Operator && state.channels.client;
-        let queue = mode == Mode::Operator || capability.manifest.approvals.no_client_channel == NoClientChannel::Operator;
+        let queue = mode == Mode::Operator || approvals.no_client_channel == NoClientChannel::Operator;
         let operator = queue && state.channels.operator;
         if !(client || operator) {
-            return said(
-                Decision::Deny,
-                Code::NoApprovalChannel,
-                format!("{what} needs the approval of a person, and nobody can be asked"),
-                Some(
-                    "do what needs no approval; the operator can use a client that shows questions, or write `no_client_channel = \"operator\"` and run `toolgate approvals watch`",
-                ),
-            );
+            let why = Refusal::new(Code::NoApprovalChannel, format!("{what} needs the approval of a person, and nobody can be asked"));
+            return said(Decision::Deny, why.hint(NO_CHANNEL));
         }
         let (code, who) = match mode {
             Mode::Operator => (Code::NeedsOperator, "an operator"),
             Mode::First => (Code::NeedsFirst, "a person, once for this target"),
             _ => (Code::NeedsEvery, "a person, every time"),
         };
-        said(Decision::Ask, code, format!("{what} needs the approval of {who}"), Some("wait for the answer"))
+        said(Decision::Ask, Refusal::new(code, format!("{what} needs the approval of {who}")).hint("wait for the answer"))
     };
     let Some(answer) = &state.answer else { return asked() };
     match judge_answer(capability, level, mode, answer, &offered(capability, action, level, grant)) {
-        Ok(Worth::Yes) => said(Decision::Allow, Code::Approved, format!("{what} was approved"), None),
-        Ok(Worth::Lacking(missing)) => said(Decision::Ask, Code::MoreApprovers, missing, Some("another operator must agree")),
+        Ok(Worth::Yes) => allowed(Code::Approved, "was approved"),
+        Ok(Worth::Lacking(missing)) => said(Decision::Ask, Refusal::new(Code::MoreApprovers, missing).hint("another operator must agree")),
         Ok(Worth::Nothing) => asked(),
         Err(refusal) => Verdict { rule: refusal.rule.clone().or(Some(rule.clone())), ..Verdict::deny(refusal, Some(level)) },
     }
 }
+
+const NO_CHANNEL: &str = "do what needs no approval; the operator can use a client that shows questions, or write `no_client_channel = \"operator\"` and run `toolgate approvals watch`";
 
 /// What an answer that is no refusal is worth.
 enum Worth {

@@ -46,15 +46,9 @@ fn level_of_touch(capability: &Capability, action: &Action, access: Access, targ
         Access::Write(_) if !exists || matches!(action, Action::WriteFile(write) if write.mode == WriteMode::Create) => Level::Create,
         Access::CreateDirectory => Level::Create,
         Access::Write(_) | Access::Edit | Access::MoveFrom => Level::Change,
-        Access::MoveTo => {
-            if exists {
-                Level::Destroy
-            } else {
-                // What the move takes from a root that stays is the change; the new name alone makes something new.
-                Level::Create
-            }
-        }
-        Access::Delete { .. } => Level::Destroy,
+        // What the move takes from a root that stays is the change; the new name alone makes something new.
+        Access::MoveTo if !exists => Level::Create,
+        Access::MoveTo | Access::Delete { .. } => Level::Destroy,
     };
     // What a session does in its own scratch concerns nobody else.
     if is_scratch(capability, target) { level.min(Level::Create) } else { level }
@@ -67,15 +61,15 @@ fn is_scratch(capability: &Capability, target: &Target) -> bool {
 
 /// Whether the action moves something from a root that stays into one that is deleted with the session: it is lost then.
 pub fn moves_into_scratch(capability: &Capability, action: &Action, targets: &[Target]) -> bool {
-    let scratch = |at: usize| targets.get(at).is_some_and(|target| is_scratch(capability, target));
-    matches!(action, Action::MoveFile(_)) && !scratch(0) && scratch(1)
+    let is_move = matches!(action, Action::MoveFile(_));
+    is_move && matches!(targets, [from, to] if !is_scratch(capability, from) && is_scratch(capability, to))
 }
 
 /// Whether a folder with a link in it leaves a session's scratch: a program left the link there, and no tool could create it.
 fn moves_links_out(capability: &Capability, targets: &[Target], facts: &Facts) -> bool {
-    let scratch = |at: usize| targets.get(at).is_some_and(|target| is_scratch(capability, target));
     let below = facts.paths.first().map_or(&[] as &[_], |fact| fact.below.as_slice());
-    scratch(0) && !scratch(1) && below.iter().any(|entry| !matches!(entry.kind, Kind::File | Kind::Directory))
+    matches!(targets, [from, to] if is_scratch(capability, from) && !is_scratch(capability, to))
+        && below.iter().any(|entry| !matches!(entry.kind, Kind::File | Kind::Directory))
 }
 
 fn level_of_program(capability: &Capability) -> Level {

@@ -7,7 +7,9 @@ use super::paths::{judge_patterns, judge_text, outside, unknown_spelling};
 use super::screen::Screened;
 use crate::manifest::Symlinks;
 use crate::model::name::is_temporary;
-use crate::model::{Access, Action, Bytes, Code, Entry, Facts, HttpUrl, Kind, Link, PathFact, Refusal, Spelling, Target, Touch, WriteMode};
+use crate::model::{
+    Access, Action, Bytes, Code, Entry, Facts, HttpUrl, Kind, Link, PathFact, Refusal, RelPath, Spelling, Target, Touch, WriteMode,
+};
 
 /// Judges what was seen. Gives the targets as they are after links were followed.
 ///
@@ -71,24 +73,17 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
         Access::Write(Bytes(size)) => size,
         _ => 0,
     };
-    let fits = capability.judge_size(&target, Bytes(size));
-    if matches!(action, Action::ReadFile(_)) {
-        fits.map_err(|refusal| refusal.hint("read a part of it with `offset` and `limit`"))?;
-    } else {
-        fits?;
+    match capability.judge_size(&target, Bytes(size)) {
+        Err(refusal) if matches!(action, Action::ReadFile(_)) => Err(refusal.hint("read a part of it with `offset` and `limit`")),
+        fits => fits.map(|()| target),
     }
-    Ok(target)
 }
 
 /// The path in the entries' own bytes, judged anew: a rule may be written for those.
 fn spelled(capability: &Capability, access: Access, target: &Target, spelling: &Spelling) -> Result<Target, Refusal> {
     match spelling {
         Spelling::AsWritten => Ok(target.clone()),
-        Spelling::Own(path) => {
-            let target = Target { root: target.root.clone(), path: path.clone() };
-            judge_text(&capability.manifest, &capability.profile, &target, access)?;
-            Ok(target)
-        }
+        Spelling::Own(path) => judged(capability, access, target, path),
         Spelling::Unknown => Err(unknown_spelling(target)),
         Spelling::Ambiguous => Err(Refusal::new(
             Code::PathMalformed,
@@ -103,14 +98,17 @@ fn follow(capability: &Capability, access: Access, target: &Target, link: &Link)
     let inside = capability.manifest.files.symlinks == Symlinks::Inside;
     match link {
         Link::None => Ok(target.clone()),
-        Link::Leads(path) if inside => {
-            let target = Target { root: target.root.clone(), path: path.clone() };
-            judge_text(&capability.manifest, &capability.profile, &target, access)?;
-            Ok(target)
-        }
+        Link::Leads(path) if inside => judged(capability, access, target, path),
         Link::Outside if inside => Err(outside(target)),
         Link::OnTheWay | Link::Leads(_) | Link::Outside => Err(linked(target)),
     }
+}
+
+/// Another path of the target's root, judged by its text.
+fn judged(capability: &Capability, access: Access, target: &Target, path: &RelPath) -> Result<Target, Refusal> {
+    let target = Target { root: target.root.clone(), path: path.clone() };
+    judge_text(&capability.manifest, &capability.profile, &target, access)?;
+    Ok(target)
 }
 
 fn linked(target: &Target) -> Refusal {
@@ -147,8 +145,7 @@ fn judge_below(capability: &Capability, touches: &[Touch], targets: &[Target], f
             judge_entry(capability, target, entry, touch.access)?;
             if let Some(to) = renamed(touch) {
                 let path = entry.path.rebased(&target.path, &to.path).ok_or_else(|| outside(target))?;
-                let new = Target { root: to.root.clone(), path };
-                judge_text(&capability.manifest, &capability.profile, &new, Access::MoveTo)?;
+                judged(capability, Access::MoveTo, to, &path)?;
             }
         }
     }

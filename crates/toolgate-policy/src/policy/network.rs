@@ -94,7 +94,7 @@ fn judge_literal(rules: &NetworkRules, host: Host<'_>, opened: bool) -> Result<(
 
 fn judge_name(rules: &NetworkRules, host: Host<'_>) -> Result<(), Refusal> {
     let Host::Name(name) = host else { return Ok(()) };
-    if rules.allowed_domains.iter().any(|pattern| pattern.allows(host)) {
+    if rules.allowed_domains.iter().any(|pattern| pattern.matches(host)) {
         return Ok(());
     }
     if !rules.any_public {

@@ -54,15 +54,16 @@ pub(super) fn first_five(items: impl ExactSizeIterator<Item = String>) -> String
 
 /// A root as a program sees it, with what it may do there, e.g. "`/roots/project` (read only)".
 pub fn seen_root((name, writes): (&str, bool)) -> String {
-    format!("`/roots/{name}` ({})", if writes { "read and write" } else { "read only" })
+    format!("`/roots/{name}` ({})", access(writes))
 }
 
 /// What may be done in a root, in words.
 pub fn mode(root: &Root) -> &'static str {
-    match root.mode {
-        RootMode::ReadOnly => "read only",
-        RootMode::ReadWrite => "read and write",
-    }
+    access(root.mode == RootMode::ReadWrite)
+}
+
+const fn access(writes: bool) -> &'static str {
+    if writes { "read and write" } else { "read only" }
 }
 
 fn folders(text: &mut String, manifest: &Manifest, profile: &str) {
