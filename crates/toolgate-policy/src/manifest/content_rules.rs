@@ -105,14 +105,11 @@ impl ContentRule {
     /// The examples that the rule does not hold to: the key of each, and a sentence.
     fn failed_examples(&self, pattern: Pattern) -> impl Iterator<Item = (String, String)> {
         let rule = WordRules::new([(String::new(), pattern)]);
-        let failed = move |key: &'static str, texts: &[String], must_find: bool, what: &'static str| {
-            let finds = |text: &str| !toolgate_filter::scan(text, Detectors::NONE, &rule).is_empty();
-            let failed = texts.iter().enumerate().filter(|(_, text)| finds(text) != must_find);
-            failed.map(|(at, text)| (format!("{key}[{at}]"), format!("{what} `{}`", escape_line(text)))).collect::<Vec<_>>()
-        };
-        let mut all = failed("match", &self.matches, true, "the rule does not find its example");
-        all.extend(failed("not", &self.not, false, "the rule finds something in its counterexample"));
-        all.into_iter()
+        let finds = move |text: &str| !toolgate_filter::scan(text, Detectors::NONE, &rule).is_empty();
+        let wanted = self.matches.iter().enumerate().map(|example| ("match", true, "the rule does not find its example", example));
+        let unwanted = self.not.iter().enumerate().map(|example| ("not", false, "the rule finds something in its counterexample", example));
+        let failed = wanted.chain(unwanted).filter(move |(_, must_find, _, (_, text))| finds(text) != *must_find);
+        failed.map(|(key, _, what, (at, text))| (format!("{key}[{at}]"), format!("{what} `{}`", escape_line(text))))
     }
 }
 

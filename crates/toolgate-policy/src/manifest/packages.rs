@@ -1,5 +1,6 @@
 //! The packages of Python programs: what may be asked for, and the lock file that holds what that came to, each file by its digest.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// What `toolgate packages sync` wrote beside the manifest: the packages that were asked for, and every file they came to.
@@ -103,18 +104,15 @@ impl Lock {
     /// # Errors
     /// A sentence that says what differs.
     pub fn fits(&self, packages: &[String]) -> Result<(), String> {
-        let plain = |packages: &[String]| {
-            let mut all: Vec<String> = packages.iter().map(|text| requirement(text).unwrap_or_else(|_| text.clone())).collect();
-            all.sort();
-            all
+        let plain = |packages: &[String]| -> BTreeSet<String> {
+            packages.iter().map(|text| requirement(text).unwrap_or_else(|_| text.clone())).collect()
         };
         let (wanted, now) = (plain(&self.wanted), plain(packages));
-        let differing = |these: &[String], others: &[String]| these.iter().find(|text| !others.contains(text)).cloned();
-        match (differing(&now, &wanted), differing(&wanted, &now)) {
-            (Some(new), _) => Err(format!("`{new}` is in the manifest and not in the lock")),
-            (None, Some(old)) => Err(format!("`{old}` is in the lock and no longer in the manifest")),
-            (None, None) => Ok(()),
+        if let Some(new) = now.difference(&wanted).next() {
+            return Err(format!("`{new}` is in the manifest and not in the lock"));
         }
+        let old = wanted.difference(&now).next();
+        old.map_or(Ok(()), |old| Err(format!("`{old}` is in the lock and no longer in the manifest")))
     }
 }
 

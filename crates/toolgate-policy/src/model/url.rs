@@ -40,15 +40,6 @@ pub enum Host<'a> {
     Address(IpAddr),
 }
 
-impl Scheme {
-    const fn default_port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-}
-
 impl HttpUrl {
     /// The longest URL that is read, in bytes.
     pub const MAX_BYTES: usize = 8 * 1024;
@@ -121,7 +112,7 @@ impl HttpUrl {
 
     /// The port, the scheme's own where none is written.
     pub fn port(&self) -> u16 {
-        self.url.port().unwrap_or_else(|| self.scheme().default_port())
+        self.url.port_or_known_default().unwrap_or_default()
     }
 
     /// The path, percent-encoded, starting with `/`.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::capability::{Capability, judge_flags};
-use crate::manifest::{ArgumentBounds, ArgumentRule, Filters};
+use crate::manifest::{ArgumentRule, Filters};
 use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
@@ -91,36 +91,32 @@ impl Capability {
 
 /// Whether a value keeps a rule; else what would.
 fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
-    match rule {
+    let bounds = match rule {
+        ArgumentRule::Listed(values) if values.contains(value) => return Ok(()),
         ArgumentRule::Listed(values) => {
-            if values.contains(value) {
-                return Ok(());
-            }
             let shown: Vec<String> = values.iter().take(10).map(Value::to_string).collect();
-            Err(format!("one of {}", shown.join(", ")))
+            return Err(format!("one of {}", shown.join(", ")));
         }
-        ArgumentRule::Bounded(ArgumentBounds { min, max, min_length: None, max_length: None }) => {
-            let wanted = || format!("a number{}", within(min.as_ref(), max.as_ref()));
-            let Value::Number(number) = value else { return Err(wanted()) };
-            // Whole bounds ask for whole numbers: 5.0 is read as 5 by one parser and refused by another.
-            let whole = [min, max].into_iter().flatten().all(|bound| !bound.is_f64());
-            let low = min.as_ref().is_some_and(|min| less(number, min));
-            let high = max.as_ref().is_some_and(|max| less(max, number));
-            if (whole && number.is_f64()) || low || high { Err(wanted()) } else { Ok(()) }
-        }
-        ArgumentRule::Bounded(ArgumentBounds { min_length: min, max_length: max, .. }) => {
-            let wanted = || format!("a text with a length{} in bytes", within(min.as_ref(), max.as_ref()));
-            let Value::String(text) = value else { return Err(wanted()) };
-            let length = text.len() as u64;
-            let short = min.is_some_and(|min| length < min);
-            let long = max.is_some_and(|max| length > max);
-            if short || long { Err(wanted()) } else { Ok(()) }
-        }
+        ArgumentRule::Bounded(bounds) => bounds,
+    };
+    let (measured, min, max) = if bounds.is_of_text() {
+        (value.as_str().map(|text| text.len().into()), bounds.min_length.map(Number::from), bounds.max_length.map(Number::from))
+    } else {
+        (value.as_number().cloned(), bounds.min.clone(), bounds.max.clone())
+    };
+    // Whole bounds ask for whole numbers: 5.0 is read as 5 by one parser and refused by another.
+    let whole = [&min, &max].into_iter().flatten().all(|bound| !bound.is_f64());
+    let low = |number| min.as_ref().is_some_and(|min| less(number, min));
+    let high = |number| max.as_ref().is_some_and(|max| less(max, number));
+    if measured.as_ref().is_some_and(|number| !(whole && number.is_f64() || low(number) || high(number))) {
+        return Ok(());
     }
+    let range = within(min, max);
+    Err(if bounds.is_of_text() { format!("a text with a length{range} in bytes") } else { format!("a number{range}") })
 }
 
 /// Bounds in words, e.g. ` from 1 to 5`.
-fn within<T: std::fmt::Display>(min: Option<T>, max: Option<T>) -> String {
+fn within(min: Option<Number>, max: Option<Number>) -> String {
     match (min, max) {
         (Some(min), Some(max)) => format!(" from {min} to {max}"),
         (Some(min), None) => format!(" from {min}"),
