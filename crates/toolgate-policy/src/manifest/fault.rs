@@ -68,6 +68,12 @@ impl Spans {
         self.0.contains_key(at)
     }
 
+    /// A fault at a noted key, or at the nearest table above it.
+    pub(super) fn fault(&self, at: &str, what: impl Into<String>, nearest: Option<String>) -> Fault {
+        let Span { location, width } = self.nearest(at).copied().unwrap_or_default();
+        Fault { at: at.to_owned(), location, width, what: what.into(), nearest }
+    }
+
     fn nearest(&self, at: &str) -> Option<&Span> {
         let mut at = at;
         loop {
@@ -145,13 +151,5 @@ impl<'t> Ledger<'t> {
         let shown = self.text.get(span.clone()).unwrap_or_default();
         let width = shown.lines().next().map_or(0, |first| first.chars().count()).max(1);
         Span { location: Some(Location { line, column }), width }
-    }
-}
-
-impl Spans {
-    /// A fault at a noted key, or at the nearest table above it.
-    pub(super) fn fault(&self, at: &str, what: impl Into<String>, nearest: Option<String>) -> Fault {
-        let Span { location, width } = self.nearest(at).copied().unwrap_or_default();
-        Fault { at: at.to_owned(), location, width, what: what.into(), nearest }
     }
 }

@@ -41,16 +41,14 @@ enum Writes {
 pub struct RootUse {
     /// The root's name.
     pub name: String,
-    /// What the program may do in it at most.
+    /// What the program may do in it at most. Read only: a view, whatever the root's own mode.
     pub mode: RootMode,
-    /// Whether the manifest asks for a read-only view by name, and not by the root's own mode.
-    pub is_view: bool,
 }
 
 impl RootUse {
     /// A root with its own mode.
     pub fn whole(name: impl Into<String>) -> Self {
-        Self { name: name.into(), mode: RootMode::ReadWrite, is_view: false }
+        Self { name: name.into(), mode: RootMode::ReadWrite }
     }
 }
 
@@ -81,7 +79,7 @@ impl From<UseForm> for RootUse {
     fn from(written: UseForm) -> Self {
         match written {
             UseForm::Name(name) => Self::whole(name),
-            UseForm::Table(UseTable { name, mode, .. }) => Self { name, mode, is_view: mode == RootMode::ReadOnly },
+            UseForm::Table(UseTable { name, mode, .. }) => Self { name, mode },
         }
     }
 }
@@ -244,19 +242,20 @@ impl Ledger<'_> {
                 }
                 continue;
             }
-            if one.is_view && self.holds(&format!("{at}.writes")) {
+            let is_view = one.mode == RootMode::ReadOnly;
+            if is_view && self.holds(&format!("{at}.writes")) {
                 self.fault(&format!("{at}.writes"), "nothing is written in a read-only view; leave `writes` out, or write `mode = \"rw\"`");
             }
-            if !one.is_view && self.holds(&format!("{at}.mode")) && root.mode == RootMode::ReadOnly {
+            if !is_view && self.holds(&format!("{at}.mode")) && root.mode == RootMode::ReadOnly {
                 self.fault(&at, format!("`roots.{name}.mode` is `ro`, so no program writes there; write `mode = \"ro\"` here as well"));
-            } else if one.is_view && python.network && !root.is_session() {
+            } else if is_view && python.network && !root.is_session() {
                 self.fault(
                     &at,
                     format!(
                         "a program that sees `{name}` and reaches the network could send what it reads there; write `network = false`, or leave the view out"
                     ),
                 );
-            } else if !one.is_view && root.mode == RootMode::ReadWrite && !root.is_session() {
+            } else if !is_view && root.mode == RootMode::ReadWrite && !root.is_session() {
                 self.enforceable(&at, name, root, files);
             }
             given.push(one);

@@ -81,14 +81,12 @@ fn judge_literal(rules: &NetworkRules, host: Host<'_>, opened: bool) -> Result<(
     if opened || (rules.any_public && is_public(address)) {
         return Ok(());
     }
-    let refusal = Refusal::new(Code::IpLiteral, format!("the host is the address `{address}` written as a number"));
+    let refused = |what: &str| Refusal::new(Code::IpLiteral, format!("the host is the address `{address}` written as a number{what}"));
     Err(match special_range(address) {
         Some(range) => {
-            let mut refusal = refusal.rule("network.internal").hint("private, loopback and metadata addresses are never reachable");
-            refusal.message = format!("{} ({range})", refusal.message);
-            refusal
+            refused(&format!(" ({range})")).rule("network.internal").hint("private, loopback and metadata addresses are never reachable")
         }
-        None => refusal.rule("network.any_public").hint("use the host's name"),
+        None => refused("").rule("network.any_public").hint("use the host's name"),
     })
 }
 
