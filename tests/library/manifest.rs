@@ -149,7 +149,6 @@ expect = "deny"
 fn what_is_missing_takes_the_values_of_the_contract() {
     let manifest = parse("version = 1\n[roots.r]\npath = \"/r\"\n[profiles.p]\n").unwrap();
     assert_eq!(manifest.files.max_file_size, Bytes::mib(1));
-    assert_eq!(manifest.limits.default_rate, 10);
     assert_eq!(manifest.limits.timeout, Duration::from_secs(10));
     assert_eq!(manifest.roots["r"].mode, RootMode::ReadOnly);
     assert!(manifest.roots["r"].allowed.is_empty());

@@ -123,10 +123,6 @@ pub struct Breaker {
 #[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Limits {
-    /// Calls in any 60 seconds, where neither `[limits]` nor the profile says otherwise.
-    #[serde(skip)]
-    #[default(10)]
-    pub default_rate: u64,
     /// Calls of a session.
     #[serde(flatten)]
     pub rates: Rates,

@@ -37,14 +37,12 @@ fn tidy(schema: &mut Value, with_forms: bool) {
             }
             if let Some(Value::Array(branches)) = members.get_mut("anyOf") {
                 branches.retain(|branch| branch.get("type").and_then(Value::as_str) != Some("null"));
-                if let [one] = branches.as_mut_slice() {
-                    let one = std::mem::take(one);
+                if let [Value::Object(inner)] = branches.as_mut_slice() {
+                    let inner = std::mem::take(inner);
                     members.remove("anyOf");
-                    if let Value::Object(inner) = one {
-                        for (name, value) in inner {
-                            // The field's own description says more than that of its type.
-                            members.entry(name).or_insert(value);
-                        }
+                    for (name, value) in inner {
+                        // The field's own description says more than that of its type.
+                        members.entry(name).or_insert(value);
                     }
                 }
             }

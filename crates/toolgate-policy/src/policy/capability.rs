@@ -38,6 +38,8 @@ pub struct Capability {
 
 const HOUR: Duration = Duration::from_hours(1);
 const MINUTE: Duration = Duration::from_mins(1);
+/// Calls in any 60 seconds, where neither `[limits]` nor the profile says otherwise.
+const DEFAULT_RATE: u64 = 10;
 
 /// Admits a call to be looked at: lines 1 to 6. `spec` is the tool of this name, if there is one.
 ///
@@ -129,9 +131,9 @@ pub fn rate_limits(manifest: &Manifest, profile: Option<&str>, tool: Option<&str
     let limits = &manifest.limits;
     let own = profile.and_then(|name| manifest.profiles.get(name)).map_or_else(Rates::default, |profile| profile.bounds.rates);
     let of_tool = tool.and_then(|name| manifest.tools.get(name)).map_or_else(Rates::default, |rules| rules.bounds.rates);
-    // Where nobody says anything the default of the contract holds; it is no ceiling for those who do.
-    let silent = limits.rates.per_minute.is_none() && own.per_minute.is_none();
-    let everyone = Rates { per_minute: limits.rates.per_minute.or(silent.then_some(limits.default_rate)), ..limits.rates };
+    // The default is no ceiling for a profile that sets a limit of its own.
+    let default = own.per_minute.is_none().then_some(DEFAULT_RATE);
+    let everyone = Rates { per_minute: limits.rates.per_minute.or(default), ..limits.rates };
     let all = [(LimitOf::Everyone, everyone), (LimitOf::Profile, own), (LimitOf::Tool, of_tool)];
     all.into_iter().flat_map(|(of, rates)| {
         let written = [(rates.per_minute, MINUTE), (rates.per_hour, HOUR)];
