@@ -53,8 +53,11 @@ impl HttpUrl {
     /// WHATWG URL standard, section 4.4, less its repairs; RFC 1035 section 2.3.4 for the lengths.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         check_characters(text)?;
-        let (scheme, rest) = split_scheme(text)?;
-        let authority = authority_of(rest).ok_or_else(|| {
+        let (word, rest) = text.split_once(':').filter(|_| has_scheme(text)).unwrap_or(("", text));
+        let scheme = Scheme::parse(&word.to_ascii_lowercase()).ok_or_else(|| scheme_refused(word))?;
+        let authority =
+            rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?', '#']).next()).filter(|authority| !authority.is_empty());
+        let authority = authority.ok_or_else(|| {
             malformed(text, "has no host").hint(format!("write it in full: `{scheme}://` and a host, e.g. `https://example.com/page`"))
         })?;
         if authority.contains('@') {
@@ -82,7 +85,7 @@ impl HttpUrl {
         if reference.starts_with("//") {
             return Self::parse(&format!("{}:{reference}", self.scheme()));
         }
-        if split_scheme(reference).is_ok() || has_scheme(reference) {
+        if has_scheme(reference) {
             return Self::parse(reference);
         }
         let url = self.url.join(reference).map_err(|fault| malformed(reference, &format!("cannot be read ({fault})")))?;
@@ -215,24 +218,11 @@ fn check_characters(text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Splits `http://rest` into scheme and rest; the rest still has its slashes.
-fn split_scheme(text: &str) -> Result<(Scheme, &str), Refusal> {
-    let (scheme, rest) = if has_scheme(text) { text.split_once(':').unwrap_or(("", text)) } else { ("", text) };
-    Scheme::parse(&scheme.to_ascii_lowercase()).map(|scheme| (scheme, rest)).ok_or_else(|| scheme_refused(scheme))
-}
-
 /// RFC 3986 section 3.1: a letter, then letters, digits, `+`, `-`, `.`, up to the colon.
 fn has_scheme(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-}
-
-/// What stands between `//` and the path; `None` when there is no host there.
-fn authority_of(rest: &str) -> Option<&str> {
-    let rest = rest.strip_prefix("//")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    (!authority.is_empty()).then_some(authority)
 }
 
 fn scheme_refused(scheme: &str) -> Refusal {
