@@ -102,9 +102,14 @@ pub struct Manifest {
 impl Manifest {
     /// Whether the manifest says that others wrote what lies at a place.
     pub fn is_untrusted(&self, target: &crate::model::Target) -> bool {
-        let path = FoldedPath::of(&target.path);
         let own = self.roots.get(&target.root).into_iter().flat_map(|root| &root.untrusted);
-        own.chain(&self.files.untrusted).any(|pattern| pattern.covers(&path))
+        let mut patterns = own.chain(&self.files.untrusted).peekable();
+        if patterns.peek().is_none() {
+            // Every read of a file asks: a path is folded only where a pattern is compared with it.
+            return false;
+        }
+        let path = FoldedPath::of(&target.path);
+        patterns.any(|pattern| pattern.covers(&path))
     }
 
     /// Whether this is a root that stays when the session ends.
