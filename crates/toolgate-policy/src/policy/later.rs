@@ -37,57 +37,42 @@ pub fn pattern_of<'m>(manifest: &'m Manifest, root: &str, path: &RelPath) -> Opt
 /// Everything that the action changes and that runs later: its targets as they are written, as they are spelled there and as links lead,
 /// and, where a folder is moved or deleted, each entry below it under its old and its new name.
 pub fn runs_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> Vec<Later> {
-    let mut known = HashSet::new();
-    let changed = changed(manifest, action, screened, facts).into_iter().filter_map(|Changed { root, path, obeyed_as }| {
-        let later = pattern_of(manifest, root, obeyed_as.as_ref().unwrap_or(&path))?;
-        known.insert((root, path.clone())).then(|| Later {
-            target: Target { root: root.to_owned(), path },
-            by: later.by().to_owned(),
-            pattern: later.pattern().as_str().to_owned(),
-        })
-    });
-    changed.collect()
-}
-
-/// A path of a root that an action changes.
-struct Changed<'a> {
-    root: &'a str,
-    path: RelPath,
-    /// The path by which it is judged, where that is another: what lies in a bare repository is obeyed as what lies below `.git`.
-    obeyed_as: Option<RelPath>,
-}
-
-impl<'a> Changed<'a> {
-    const fn new(root: &'a str, path: RelPath) -> Self {
-        Self { root, path, obeyed_as: None }
-    }
-}
-
-/// The roots and paths that the action changes, under every name that counts; none where the manifest's set is empty.
-fn changed<'a>(manifest: &Manifest, action: &Action, screened: &'a Screened, facts: &Facts) -> Vec<Changed<'a>> {
-    let mut found = Vec::new();
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
     if manifest.files.runs_later.is_empty() {
         return found;
     }
+    // What lies in a bare repository is obeyed as what lies below `.git`, and judged by that path.
+    let mut judge = |root: &str, path: &RelPath, obeyed_as: &RelPath| {
+        let Some(later) = pattern_of(manifest, root, obeyed_as) else { return };
+        let target = Target { root: root.to_owned(), path: path.clone() };
+        if known.insert(target.clone()) {
+            found.push(Later { target, by: later.by().to_owned(), pattern: later.pattern().as_str().to_owned() });
+        }
+    };
     let touches = action.touches();
     let all = || touches.iter().zip(&screened.targets).zip(&facts.paths);
     let to = all().find(|((touch, _), _)| touch.access == Access::MoveTo).map(|((_, target), fact)| (target, fact.resolved(&target.path)));
     for ((touch, target), fact) in all().filter(|((touch, _), _)| touch.access.writes()) {
-        let root = target.root.as_str();
-        let last = fact.resolved(&target.path);
-        found.extend([&target.path, fact.spelling.of(&target.path), last].map(|path| Changed::new(root, path.clone())));
-        if fact.obeyed_as.is_some() {
-            found.push(Changed { obeyed_as: fact.obeyed_as.clone(), ..Changed::new(root, last.clone()) });
+        let (root, last) = (target.root.as_str(), fact.resolved(&target.path));
+        for path in [&target.path, fact.spelling.of(&target.path), last] {
+            judge(root, path, path);
         }
-        let moved = to.as_ref().filter(|_| touch.access == Access::MoveFrom);
-        for entry in &fact.below {
-            found.push(Changed::new(root, entry.path.clone()));
-            found.extend(moved.and_then(|(to, new)| Some(Changed::new(&to.root, entry.path.rebased(last, new)?))));
+        if let Some(obeyed_as) = &fact.obeyed_as {
+            judge(root, last, obeyed_as);
+        }
+        let moved = to.filter(|_| touch.access == Access::MoveFrom);
+        let renamed = |path: &RelPath| moved.and_then(|(to, new)| Some((to.root.as_str(), path.rebased(last, new)?)));
+        for Entry { path, .. } in &fact.below {
+            judge(root, path, path);
+            if let Some((root, path)) = renamed(path) {
+                judge(root, &path, &path);
+            }
         }
         for (path, obeyed_as) in in_repositories(&fact.below) {
-            let there = moved.and_then(|(to, new)| Some((to, path.rebased(last, new)?, obeyed_as.rebased(last, new)?)));
-            found.extend(there.map(|(to, path, obeyed_as)| Changed { obeyed_as: Some(obeyed_as), ..Changed::new(&to.root, path) }));
-            found.push(Changed { obeyed_as: Some(obeyed_as), ..Changed::new(root, path) });
+            if let (Some((root, path)), Some((_, obeyed_as))) = (renamed(&path), renamed(&obeyed_as)) {
+                judge(root, &path, &obeyed_as);
+            }
+            judge(root, &path, &obeyed_as);
         }
     }
     found
