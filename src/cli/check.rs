@@ -1,32 +1,42 @@
 //! `toolgate check`: every fault of a manifest with its line, and the manifest's own tests.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::run::{self, End, Report};
+use super::run::{self, End, Globals, Report};
 use super::setup::{self, Found};
 use super::simulate::decide_request;
 use super::{environment, layout, lookup, text_file};
 use crate::manifest::{Fault, Manifest};
 use crate::model::Level;
 
-/// `toolgate check`: what is asked of a manifest that is served, and nothing less; of `policy_only` the rules alone.
-pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run::Fault> {
-    let Some(path) = lookup::manifest(flag)?.map(|found| found.path) else {
+/// Validate a manifest: every fault at once; runs its test cases. Refuses whatever `serve` would, in the same words.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The same as `--manifest`.
+    file: Option<PathBuf>,
+    /// Look at the rules alone: the folders, keys and interpreter need not be on this machine.
+    #[arg(long)]
+    policy_only: bool,
+}
+
+pub(super) fn run(arguments: &Check, globals: &Globals) -> Result<Report, run::Fault> {
+    let Some(path) = lookup::manifest(arguments.file.as_deref().or(globals.manifest.as_deref()))?.map(|found| found.path) else {
         let text = "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else\n".to_owned();
         return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": []}), text, end: End::Done });
     };
     let name = path.display().to_string();
-    match held(&path, policy_only) {
+    match held(&path, arguments.policy_only) {
         Ok((found, unready)) => {
             let (roots, profiles, tests) = (found.manifest.roots.len(), found.manifest.profiles.len(), found.manifest.tests.len());
             let json = json!({
                 "valid": true, "manifest": name, "faults": [], "roots": roots, "profiles": profiles, "tests": tests, "run_python_refused": unready
             });
-            let unseen = if policy_only { "; folders and files of this machine were not looked at" } else { "" };
+            let unseen = if arguments.policy_only { "; folders and files of this machine were not looked at" } else { "" };
             let mut text = format!("{name}: valid; {roots} root(s), {profiles} profile(s), {tests} test(s) hold{unseen}\n");
             if let Some(why) = unready {
                 let _ = writeln!(text, "run_python is refused until then: {why}");
@@ -53,7 +63,7 @@ pub(super) fn run(flag: Option<&Path>, policy_only: bool) -> Result<Report, run:
 
 /// A manifest that may be served, and why its programs may not run yet.
 fn held(path: &Path, policy_only: bool) -> Result<(Found, Option<String>), run::Fault> {
-    let mut found = setup::find(&Some(path.to_owned()).into())?;
+    let mut found = setup::find(Some(path), &[])?;
     if policy_only {
         setup::checked_policy(&found)?;
         return Ok((found, None));

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::arguments::ManifestChoice;
-use super::run::{self, End, Fault};
+use super::run::{self, End, Fault, Globals};
 use super::setup;
 use crate::manifest::{Check, Manifest, Python};
 use crate::policy::program;
@@ -74,8 +73,8 @@ pub struct Line {
 }
 
 /// `toolgate doctor`
-pub(super) fn run(choice: &ManifestChoice) -> Result<run::Report, Fault> {
-    let found = match setup::find_trusted(choice) {
+pub(super) fn run(globals: &Globals) -> Result<run::Report, Fault> {
+    let found = match setup::find_trusted(globals.manifest.as_deref(), &[]) {
         Err(Fault::Refused(why)) => {
             // Its interpreter is not started, and the machine can be told about without it.
             writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;

@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
+use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::arguments::ManifestChoice;
 use super::change::{Change, lift};
 use super::decide::{Call, Decided, Look, decide, modules};
-use super::run::{End, Fault, Report};
+use super::run::{End, Fault, Globals, Report};
+use super::setup::Choice;
 use super::world::PUBLIC;
 use super::{doctor, nearest, setup, trust};
 use crate::gate::Opened;
@@ -62,8 +63,19 @@ const MOST_CHANGES: usize = 12;
 /// Files that run later, of which a step each is shown.
 const MOST_LATER: usize = 5;
 
-/// `toolgate explain`
-pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Result<Report, Fault> {
+/// Say what would happen to one call, and why.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The tool.
+    tool: String,
+    /// Its arguments as a JSON object.
+    #[arg(default_value = "{}")]
+    pub(super) arguments: String,
+    #[command(flatten)]
+    pub(super) choice: Choice,
+}
+
+pub(super) fn run(Explain { tool, arguments, choice }: &Explain, globals: &Globals) -> Result<Report, Fault> {
     let arguments: Map<String, Value> = serde_json::from_str(arguments)
         .map_err(|fault| Fault::Use(format!("the arguments are no JSON object, e.g. '{{\"path\":\"work/a.txt\"}}': {fault}")))?;
     // As a server takes them.
@@ -71,7 +83,7 @@ pub(super) fn run(tool: &str, arguments: &str, choice: &ManifestChoice) -> Resul
         Some(tool) => tools::schema::as_meant(tool.card().input_schema, arguments),
         None => arguments,
     };
-    let mut found = setup::find(choice)?;
+    let mut found = setup::find(globals.manifest.as_deref(), &choice.roots)?;
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.

@@ -4,12 +4,12 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::Input;
-use super::jsonl;
-use super::run::{End, Fault, Report, reader, whole};
+use super::jsonl::{self, Input, reader};
+use super::run::{End, Fault, Report};
 use crate::filter::escape;
 use crate::sandbox::pages::{Job, Readers, Source};
 use crate::sandbox::programs::Client;
@@ -28,13 +28,19 @@ const MAX_LINE: u64 = 64 << 20;
 /// How long one page may take; slow machines and large pages included.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// `toolgate extract`
-pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
+/// Run the reader alone: HTML to Markdown.
+#[derive(Debug, Args)]
+pub struct Extract {
+    #[command(flatten)]
+    input: Input,
+}
+
+pub(super) fn run(Extract { input }: &Extract, out: &mut dyn Write) -> Result<Report, Fault> {
     let extractor = Extractor::new()?;
     if let Some(lines) = &input.jsonl {
         return Ok(End::of(extractor.lines(reader(lines)?, out)? == 0).into());
     }
-    let (name, bytes) = whole(input)?;
+    let (name, bytes) = input.whole()?;
     match extractor.file(&bytes) {
         Ok(article) => Ok(Report { json: facts(&article), text: article.text, end: End::Done }),
         Err(why) => {

@@ -9,23 +9,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, UnixListener};
 
-use super::arguments::{HttpChoice, ManifestChoice};
 use super::logs::LogFormat;
 use super::run::Fault;
-use super::setup::Found;
+use super::setup::{Choice, Found};
 use crate::context::ServerContext;
 use crate::manifest::Manifest;
 use crate::model::HttpUrl;
 use crate::server::http::{Door, Options, Source};
 
+/// How to serve over HTTP.
+#[derive(Debug, Clone, Args)]
+pub(super) struct HttpChoice {
+    /// Serve MCP over HTTP at /mcp of this address: 127.0.0.1:8011, or unix:PATH.
+    #[arg(long, value_name = "ADDR")]
+    pub(super) http: Option<Address>,
+    /// Serve the HTTP+SSE transport of 2024-11-05 at /sse as well.
+    #[arg(long, requires = "http")]
+    sse: bool,
+    /// Speak TLS with this certificate chain (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"])]
+    tls_cert: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_cert"])]
+    tls_key: Option<PathBuf>,
+}
+
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub(super) enum Address {
     /// An address of this machine and a port; port 0 takes any that is free.
     Tcp(SocketAddr),
     /// A Unix socket.
@@ -65,7 +82,7 @@ impl Address {
 }
 
 /// Builds the server and serves it until the process is told to stop.
-pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &ManifestChoice, form: LogFormat) -> Result<(), Fault> {
+pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &Choice, form: LogFormat) -> Result<(), Fault> {
     let clients = &mut found.manifest.clients;
     if let Some(profile) = from.profile.as_deref() {
         if !found.manifest.profiles.contains_key(profile) {
@@ -95,7 +112,7 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
         }
         may_listen(manifest, &at).map_err(|fault| fault.to_string())
     };
-    let server = Arc::new(super::run::watched(from, found, Box::new(adjust))?);
+    let server = Arc::new(super::serve::watched(from, found, Box::new(adjust))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let door = open(address).await?;

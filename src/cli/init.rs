@@ -12,7 +12,7 @@ use toml_edit::{Array, DocumentMut, Item, Value};
 use clap::{Args, ValueEnum};
 
 use super::install::{self, Client};
-use super::run::{End, Fault, Report};
+use super::run::{End, Fault, Globals, Report};
 use super::{text_file, trust};
 use crate::{manifest, tools};
 
@@ -60,12 +60,26 @@ pub enum YesNo {
     No,
 }
 
-/// `toolgate init`
-pub(super) fn run(dir: Option<&Path>, mut answers: Answers, yes: bool, force: bool, out: &mut dyn Write) -> Result<Report, Fault> {
-    if !yes {
+/// Write a commented tools.toml and print the snippet for a client.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Where to. Default: here.
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    answers: Answers,
+    /// Ask nothing: what no flag says takes its default.
+    #[arg(long, short)]
+    pub(super) yes: bool,
+    /// Replace an existing tools.toml.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(Init { dir, mut answers, yes, force }: Init, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+    if !yes && !globals.json {
         complete(&mut answers, &mut io::stdin().lock(), out)?;
     }
-    let file = write(dir.unwrap_or(Path::new(".")), &answers, force)?;
+    let file = write(dir.as_deref().unwrap_or(Path::new(".")), &answers, force)?;
     trust::keep(&file, &trust::digest(&text_file::read(&file)?))?;
     let mut text = format!("wrote {}\n", file.display());
     let (mut snippet, mut note) = (None, None);

@@ -1,10 +1,47 @@
-//! One JSON object a line in, one a line out: what `lint`, `scan` and `extract` have in common.
+//! One text or many, as JSON lines: what `lint`, `scan` and `extract` have in common.
 
-use std::io::{self, BufRead, Read, Write};
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use super::run::Fault;
+
+/// One text or many: a file, standard input, or JSON lines.
+#[derive(Debug, Clone, Args)]
+pub struct Input {
+    /// The file; `-` reads standard input.
+    #[arg(required_unless_present = "jsonl")]
+    file: Option<PathBuf>,
+    /// One JSON object a line in, one a line out; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub(super) jsonl: Option<PathBuf>,
+}
+
+impl Input {
+    /// The one text, and its name.
+    pub(super) fn whole(&self) -> Result<(String, Vec<u8>), Fault> {
+        let file = self.file.as_deref().unwrap_or(Path::new("-"));
+        let mut bytes = Vec::new();
+        reader(file)?.read_to_end(&mut bytes)?;
+        Ok((file.display().to_string(), bytes))
+    }
+}
+
+/// A file by name, or standard input for `-`.
+pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let opened = File::open(file).map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be read: {fault}", file.display())))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
 
 /// Answers every line of `input` that is a case. A line that is none is answered with `{"id","error"}` (the `id` where there is one), and the next
 /// is read; of a line longer than `longest` bytes the rest is skipped. Empty lines count for nothing. Gives the number of lines that were no case.

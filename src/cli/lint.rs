@@ -3,29 +3,40 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
+use clap::Args;
 use serde::Deserialize;
 use toolgate_pycheck::{self as python, Check, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
-use super::arguments::{Input, ManifestChoice};
+use super::jsonl::{self, Input, reader};
 use super::layout::{Colour, underlined};
-use super::run::{self, End, Fault, reader, whole};
-use super::{jsonl, setup};
+use super::run::{self, End, Fault, Globals};
+use super::setup;
 use crate::filter::{escape, escape_line};
 use crate::policy::program;
 
-/// `toolgate lint`. `choice`: the manifest whose rules hold; of none nothing may be imported.
-pub(super) fn run(input: &Input, imports: Option<&str>, choice: Option<ManifestChoice>, out: &mut dyn Write) -> Result<run::Report, Fault> {
-    let mut rules = match choice {
-        Some(choice) => program::rules(&setup::find(&choice)?.manifest.python),
+/// Run the static check of Python alone.
+#[derive(Debug, Args)]
+pub struct Lint {
+    #[command(flatten)]
+    input: Input,
+    /// Allowed imports instead of the manifest's: `a,b,c`, or `*` for any.
+    #[arg(long, value_name = "LIST")]
+    imports: Option<String>,
+}
+
+pub(super) fn run(arguments: &Lint, globals: &Globals, out: &mut dyn Write) -> Result<run::Report, Fault> {
+    let mut rules = match &globals.manifest {
+        Some(file) => program::rules(&setup::find(Some(file), &[])?.manifest.python),
+        // Nothing may be imported.
         None => Rules { check: Check::Strict, ..Rules::default() },
     };
-    if let Some(imports) = imports {
+    if let Some(imports) = &arguments.imports {
         rules.imports = parse_imports(imports);
     }
-    if let Some(lines) = &input.jsonl {
+    if let Some(lines) = &arguments.input.jsonl {
         return Ok(End::of(lint_jsonl(reader(lines)?, out, &rules)? == 0).into());
     }
-    let (name, bytes) = whole(input)?;
+    let (name, bytes) = arguments.input.whole()?;
     let report = python::check(&bytes, &rules);
     let text = pretty(&report, &name, Colour::of_stdout());
     Ok(run::Report { json: serde_json::to_value(&report).unwrap_or_default(), text, end: End::of(report.verdict != Verdict::Deny) })

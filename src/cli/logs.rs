@@ -13,6 +13,8 @@ use tracing_subscriber::registry::{LookupSpan, Scope};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, filter, fmt as lines};
 
+use crate::filter::escape;
+
 /// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum LogFormat {
@@ -77,10 +79,10 @@ impl LogFormat {
         }
     }
 
-    /// Says why the server ends.
+    /// Says why the command ends.
     pub(super) fn failed(self, why: &str) {
         match self {
-            Self::Text => drop(writeln!(io::stderr(), "toolgate: {why}")),
+            Self::Text => drop(writeln!(io::stderr(), "toolgate: {}", escape(why))),
             Self::Json => write_line(object(&[("level", json!("ERROR")), ("message", json!(why))])),
         }
     }

@@ -1,7 +1,6 @@
 //! Floor 7, the command line: one file for each command, and the one place that calls them.
 
 pub mod approvals;
-pub mod arguments;
 pub mod audit;
 mod change;
 pub mod check;
@@ -26,6 +25,7 @@ mod python;
 mod rule_files;
 mod run;
 pub mod scan;
+mod serve;
 pub mod setup;
 pub mod simulate;
 mod switch;

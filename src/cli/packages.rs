@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::environment::{self, FOLDER, STAMP};
-use super::run::{End, Fault, Report};
-use super::setup::Found;
+use super::run::{End, Fault, Globals, Report};
+use super::setup;
 use crate::manifest::{Lock, Pinned};
 use crate::sandbox::processes;
 use crate::sandbox::programs::on_search_path;
@@ -26,21 +26,28 @@ use crate::state::StateDir;
 
 /// What to do with the packages.
 #[derive(Debug, Subcommand)]
-pub enum PackagesCommand {
+pub(super) enum PackagesCommand {
     /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
-    Sync {
-        /// Refuse to write a lock: one that does not fit is a negative answer.
-        #[arg(long, conflicts_with = "upgrade")]
-        locked: bool,
-        /// Write a new lock with the newest versions that the manifest lets in.
-        #[arg(long)]
-        upgrade: bool,
-    },
+    Sync(Sync),
+}
+
+/// The arguments of `sync`.
+#[derive(Debug, Args)]
+pub(super) struct Sync {
+    /// Refuse to write a lock: one that does not fit is a negative answer.
+    #[arg(long, conflicts_with = "upgrade")]
+    locked: bool,
+    /// Write a new lock with the newest versions that the manifest lets in.
+    #[arg(long)]
+    upgrade: bool,
 }
 
 /// Brings lock and environment up to the manifest. Says on the way what is done; the report has for scripts `packages` with name and version,
 /// `installed` (whether anything was), and as far as it came there `lock`, `lock_written`, `installer`, and `why` where the lock does not fit.
-pub(super) fn sync(found: &Found, locked: bool, upgrade: bool, out: &mut dyn Write) -> Result<Report, Fault> {
+pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+    let found = setup::find_trusted(globals.manifest.as_deref(), &[])?;
+    let mut silent = io::sink();
+    let out = if globals.json { &mut silent } else { out };
     let file = found.file.as_deref().ok_or_else(|| Fault::Use("there is no manifest, so no packages are asked for".to_owned()))?;
     let packages = &found.manifest.python.packages;
     if packages.is_empty() {

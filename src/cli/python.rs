@@ -1,27 +1,36 @@
 //! `toolgate python`: a program in the sandbox, by one real call of the tool through the whole gate.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 
+use clap::Args;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::arguments::ManifestChoice;
-use super::run::{End, Fault, Report, reader};
-use super::setup;
+use super::jsonl::reader;
+use super::run::{End, Fault, Globals, Report};
+use super::setup::{self, Choice};
 use crate::calls;
 use crate::entry::Answer;
 use crate::gate::Asker;
 use crate::model::{Block, Caller, Channel, ClientLabel, Question, ToolCall};
 use crate::sandbox::{Progress, Stage};
 
-/// `toolgate python`: one real call of the tool, through the whole gate.
-pub(super) fn run(file: &Path, choice: &ManifestChoice) -> Result<Report, Fault> {
+/// Run a program in the sandbox, under the manifest.
+#[derive(Debug, Args)]
+pub(super) struct Python {
+    /// The program; `-` reads standard input.
+    file: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+pub(super) fn run(arguments: &Python, globals: &Globals) -> Result<Report, Fault> {
     let mut code = String::new();
-    reader(file)?.read_to_string(&mut code)?;
-    let found = setup::find_trusted(choice)?;
-    let profile = setup::stdio_profile(&found.manifest, choice)?;
+    reader(&arguments.file)?.read_to_string(&mut code)?;
+    let found = setup::find_trusted(globals.manifest.as_deref(), &arguments.choice.roots)?;
+    let profile = setup::stdio_profile(&found.manifest, &arguments.choice)?;
     let server = setup::build(found)?;
     let caller = operator(profile);
     let session = caller.session.clone();

@@ -1,27 +1,133 @@
 //! From arguments to a command, and from its outcome to an exit code: 0 done, 1 a negative answer, 2 wrong use.
 
-#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
-
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 use serde_json::Value;
 
-use super::arguments::{Arguments, Command, Globals, HttpChoice, Input, ManifestChoice};
 use super::logs::LogFormat;
 use super::packages::PackagesCommand;
 use super::{
-    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, python, scan, setup, simulate, switch,
-    trust, watch,
+    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, python, scan, serve, setup, simulate,
+    switch, trust,
 };
 use crate::audit;
-use crate::filter::escape;
-use crate::server;
+
+/// Real tools for language models behind one gate.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, about, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(super) struct Globals {
+    /// The manifest. Default: `$TOOLGATE_MANIFEST`, tools.toml here or above (to the repository's top or home; it serves once `toolgate trust` has shown
+    /// it), the configuration folder, then a built-in one (a scratch folder, nothing else). `lint` and `scan` read none by default.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub manifest: Option<PathBuf>,
+    /// The state folder (log, approvals, switch), in place of the manifest's and of `$TOOLGATE_STATE_DIR`.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
+    /// Print the result as JSON (records and questions one object a line), and ask nothing.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print nothing but faults: the exit code tells. A server logs errors alone.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+/// The commands. Each has its arguments, its help and its run in a file of its own.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    /// Show the main job end to end, with no client and no set-up.
+    Demo,
+    Init(init::Init),
+    Check(check::Check),
+    Explain(explain::Explain),
+    Simulate(simulate::Simulate),
+    Lint(lint::Lint),
+    Scan(scan::Scan),
+    Extract(extract::Extract),
+    Python(python::Python),
+    /// Build the Python environment that `[python] packages` names.
+    #[command(subcommand)]
+    Packages(PackagesCommand),
+    /// Look at the audit log.
+    #[command(subcommand)]
+    Audit(log::AuditCommand),
+    /// The operator's channel: what waits for a person here, and the answer to it.
+    #[command(subcommand)]
+    Approvals(approvals::ApprovalsCommand),
+    Kill(switch::Kill),
+    Resume(switch::Resume),
+    /// Say what this machine can enforce, layer by layer, proven by doing.
+    Doctor,
+    Trust(trust::Trust),
+    /// Print the JSON Schema of tools.toml.
+    Schema,
+    Install(install::Install),
+    /// The same as `install CLIENT --remove`.
+    #[command(hide = true)]
+    Uninstall(install::Install),
+}
+
+impl Command {
+    fn run(self, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+        let state = || setup::state_of(globals.manifest.as_deref());
+        match self {
+            Self::Serve(_) | Self::Demo if globals.json => Err(Fault::Use("--json is for commands with a result".to_owned())),
+            Self::Serve(arguments) => serve::run(&arguments, globals),
+            Self::Demo => demo::run(out),
+            Self::Init(arguments) => init::run(arguments, globals, out),
+            Self::Check(arguments) => check::run(&arguments, globals),
+            Self::Explain(arguments) => explain::run(&arguments, globals),
+            Self::Simulate(arguments) => simulate::run(&arguments, out),
+            Self::Lint(arguments) => lint::run(&arguments, globals, out),
+            Self::Scan(arguments) => scan::run(&arguments, globals, out),
+            Self::Extract(arguments) => extract::run(&arguments, out),
+            Self::Python(arguments) => python::run(&arguments, globals),
+            Self::Packages(PackagesCommand::Sync(arguments)) => packages::sync(&arguments, globals, out),
+            Self::Audit(command) => log::run(&state()?, command, globals.json, out),
+            Self::Approvals(command) => approvals::run(&state()?, command, globals.json, out),
+            Self::Kill(arguments) => switch::kill(&arguments, &state()?),
+            Self::Resume(arguments) => switch::resume(&arguments, &state()?),
+            Self::Doctor => doctor::run(globals),
+            Self::Trust(arguments) => trust::run(&arguments, globals, out),
+            Self::Schema => {
+                writeln!(out, "{:#}", crate::manifest::schema())?;
+                Ok(End::Done.into())
+            }
+            Self::Install(arguments) => install::run(&arguments, globals),
+            Self::Uninstall(arguments) => install::uninstall(&arguments),
+        }
+    }
+
+    /// Whether the command puts a question to the person at the terminal, which must be read.
+    fn asks(&self, json: bool) -> bool {
+        match self {
+            Self::Init(init) => !init.yes && !json,
+            Self::Trust(trust) => !trust.yes,
+            Self::Approvals(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The form of what it says on standard error.
+    fn log_format(&self) -> LogFormat {
+        match self {
+            Self::Serve(serve) => LogFormat::asked(serve.log_format).unwrap_or_default(),
+            _ => LogFormat::Text,
+        }
+    }
+}
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,9 +185,6 @@ pub enum Fault {
     /// The words of the command line fit nothing, or what they name cannot be used.
     #[error("{0}")]
     Use(String),
-    /// It was printed already; whether it was a no.
-    #[error("")]
-    Printed(bool),
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -95,7 +198,7 @@ fn all(file: &Path, faults: &[crate::manifest::Fault]) -> String {
 impl Fault {
     /// Whether the command was used well, and the answer is no.
     fn is_negative(&self) -> bool {
-        matches!(self, Fault::Printed(true) | Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_))
+        matches!(self, Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_))
     }
 }
 
@@ -110,32 +213,32 @@ pub fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    if let Some(fault) = globals.state_dir.as_deref().and_then(|dir| setup::name_state(dir).err()) {
-        LogFormat::Text.failed(&format!("--state-dir: {fault}"));
-        return ExitCode::from(2);
-    }
-    let mut out = Output { is_closed: false, is_quiet: globals.quiet && !asks(&command, globals.json) };
-    let ended = dispatch(command, &globals, &mut out).and_then(|report| {
-        match report.json {
-            _ if !globals.json => out.write_all(report.text.as_bytes())?,
-            Value::Null => {}
-            json => writeln!(out, "{}", audit::json(&json))?,
-        }
-        out.flush()?;
-        Ok(report.end)
-    });
-    match ended {
+    let form = command.log_format();
+    let mut out = Output { is_closed: false, is_quiet: globals.quiet && !command.asks(globals.json) };
+    match run_and_print(command, &globals, &mut out) {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Negative) => ExitCode::from(1),
         // The reader has seen enough: that is no fault, whatever the command made of it.
         Err(_) if out.is_closed => ExitCode::SUCCESS,
         Err(fault) => {
-            if !matches!(fault, Fault::Printed(_)) {
-                LogFormat::Text.failed(&escape(&fault.to_string()));
-            }
+            form.failed(&fault.to_string());
             ExitCode::from(if fault.is_negative() { 1 } else { 2 })
         }
     }
+}
+
+fn run_and_print(command: Command, globals: &Globals, out: &mut Output) -> Result<End, Fault> {
+    if let Some(dir) = &globals.state_dir {
+        setup::name_state(dir).map_err(|fault| Fault::Use(format!("--state-dir: {fault}")))?;
+    }
+    let report = command.run(globals, out)?;
+    match report.json {
+        _ if !globals.json => out.write_all(report.text.as_bytes())?,
+        Value::Null => {}
+        json => writeln!(out, "{}", audit::json(&json))?,
+    }
+    out.flush()?;
+    Ok(report.end)
 }
 
 /// Standard output, which knows whether its reader went away. Not locked: the server's own writer needs the lock when standard output is a file.
@@ -143,16 +246,6 @@ struct Output {
     is_closed: bool,
     /// `-q`: nothing is written.
     is_quiet: bool,
-}
-
-/// Whether a command puts a question to the person at the terminal, which must be read.
-fn asks(command: &Command, json: bool) -> bool {
-    match command {
-        Command::Init { yes, .. } => !yes && !json,
-        Command::Trust { yes, .. } => !yes,
-        Command::Approvals { .. } => true,
-        _ => false,
-    }
 }
 
 impl Output {
@@ -177,98 +270,27 @@ impl Write for Output {
     }
 }
 
-fn dispatch(command: Command, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
-    let Globals { manifest, json, quiet, .. } = globals;
-    let named = |choice: ManifestChoice| ManifestChoice { manifest: manifest.clone(), ..choice };
-    let choice = || named(ManifestChoice::default());
-    let state = || setup::state_of(manifest.as_deref());
-    match command {
-        Command::Serve { .. } | Command::Demo if *json => Err(Fault::Use("--json is for commands with a result".to_owned())),
-        Command::Serve { choice, http, log_format } => {
-            serve(&named(choice), &http, LogFormat::asked(log_format).map_err(Fault::Use)?, *quiet).map(Report::from)
-        }
-        Command::Demo => demo::run(out),
-        Command::Init { dir, answers, yes, force } => init::run(dir.as_deref(), answers, yes || *json, force, out),
-        Command::Lint { input, imports } => lint::run(&input, imports.as_deref(), manifest.is_some().then(choice), out),
-        Command::Audit { command } => log::run(&state()?, command, *json, out),
-        Command::Approvals { command } => approvals::run(&state()?, command, *json, out),
-        Command::Kill { reason } => switch::kill(&reason, &state()?),
-        Command::Resume { principal, session } => switch::resume(principal.as_deref(), session.as_deref(), &state()?),
-        Command::Doctor => doctor::run(&choice()),
-        Command::Schema => {
-            writeln!(out, "{:#}", crate::manifest::schema())?;
-            Ok(End::Done.into())
-        }
-        Command::Trust { file, yes, remove } => trust::run(file.as_deref().or(manifest.as_deref()), yes, remove, *json, out),
-        Command::Install { client, write, remove: true } | Command::Uninstall { client, write } => install::remove_from(client, write),
-        Command::Install { client, write, remove: false } => install::run(client, write, manifest.as_deref()),
-        Command::Check { file, policy_only } => check::run(file.as_deref().or(manifest.as_deref()), policy_only),
-        Command::Explain { tool, arguments, choice } => explain::run(&tool, &arguments, &named(choice)),
-        Command::Simulate { cases } => simulate::run(&cases, out).map(Report::from),
-        Command::Python { file, choice } => python::run(&file, &named(choice)),
-        Command::Packages { command: PackagesCommand::Sync { locked, upgrade } } => {
-            let (found, mut silent) = (setup::find_trusted(&choice())?, io::sink());
-            packages::sync(&found, locked, upgrade, if *json { &mut silent } else { out })
-        }
-        Command::Scan { input } => scan::run(&input, manifest.is_some().then(choice), out),
-        Command::Extract { input } => extract::run(&input, out),
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
     }
-}
 
-fn serve(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat, quiet: bool) -> Result<End, Fault> {
-    form.begin(quiet);
-    let ended = serve_in(choice, http, form);
-    match ended {
-        // Said here, in the form that was asked for.
-        Err(fault) if form == LogFormat::Json => {
-            form.failed(&fault.to_string());
-            Err(Fault::Printed(fault.is_negative()))
-        }
-        ended => ended,
+    #[test]
+    fn a_flag_inside_a_value_stays_a_value() {
+        let read = Arguments::try_parse_from(["toolgate", "explain", "read_file", "--", "--profile=full"]).unwrap();
+        assert!(
+            matches!(&read.command, Command::Explain(explain) if explain.arguments == "--profile=full" && explain.choice.profile.is_none())
+        );
+        let read = Arguments::try_parse_from(["toolgate", "serve", "--profile=--manifest=/tmp/x", "--root=a=--profile=full"]).unwrap();
+        assert!(
+            matches!(&read.command, Command::Serve(serve) if serve.choice.profile.as_deref() == Some("--manifest=/tmp/x") && read.globals.manifest.is_none()),
+            "{read:?}"
+        );
     }
-}
-
-fn serve_in(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Result<End, Fault> {
-    let found = setup::find_trusted(choice)?;
-    if let Some(address) = &http.http {
-        return super::http::serve(http, address, found, choice, form).map(|()| End::Done);
-    }
-    let profile = setup::stdio_profile(&found.manifest, choice)?;
-    let server = Arc::new(watched(choice, found, Box::new(|_| Ok(())))?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
-    let outcome = runtime.block_on(server::serve_stdio(Arc::clone(&server), profile));
-    // What a call left behind on a blocking thread must not hold the exit.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    server.close();
-    outcome.map(|()| End::Done).map_err(Fault::from)
-}
-
-/// A server whose manifest may change while it is served.
-pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watch::Adjust) -> Result<crate::context::ServerContext, Fault> {
-    let file = watch::ManifestFile::of(choice, &found, adjust)?;
-    let server = setup::build(found)?;
-    Ok(match file {
-        Some(file) => server.watching(Box::new(file)),
-        None => server,
-    })
-}
-
-/// One thread for the wire and one for a call that takes long.
-const WORKERS: usize = 2;
-
-/// A file by name, or standard input for `-`.
-pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
-    if file == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock()));
-    }
-    let opened = File::open(file).map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be read: {fault}", file.display())))?;
-    Ok(Box::new(BufReader::new(opened)))
-}
-
-/// The one text of an input, and its name.
-pub(super) fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
-    let file = input.file.as_deref().ok_or_else(|| Fault::Use("name a file, or `-` for standard input".to_owned()))?;
-    let mut bytes = Vec::new();
-    reader(file)?.read_to_end(&mut bytes)?;
-    Ok((file.display().to_string(), bytes))
 }

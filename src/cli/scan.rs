@@ -4,25 +4,32 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::arguments::{Input, ManifestChoice};
-use super::run::{End, Fault, Report, reader, whole};
-use super::{jsonl, setup};
+use super::jsonl::{self, Input, reader};
+use super::run::{End, Fault, Globals, Report};
+use super::setup;
 use crate::filter::{self, Finding, Kind};
 use crate::manifest::ContentRules;
 
-/// `toolgate scan`. `choice`: the manifest whose own rules are looked for as well.
-pub(super) fn run(input: &Input, choice: Option<ManifestChoice>, out: &mut dyn Write) -> Result<Report, Fault> {
-    let rules = match choice {
-        Some(choice) => setup::find(&choice)?.manifest.filters.rules,
+/// Run the filters alone: secrets, personal data, injection, hidden text.
+#[derive(Debug, Args)]
+pub struct Scan {
+    #[command(flatten)]
+    input: Input,
+}
+
+pub(super) fn run(Scan { input }: &Scan, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+    let rules = match &globals.manifest {
+        Some(file) => setup::find(Some(file), &[])?.manifest.filters.rules,
         None => ContentRules::default(),
     };
     if let Some(lines) = &input.jsonl {
         return Ok(End::of(scan_jsonl(reader(lines)?, out, &rules)? == 0).into());
     }
-    let (name, bytes) = whole(input)?;
+    let (name, bytes) = input.whole()?;
     let is_html = Path::new(&name).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("html") || kind.eq_ignore_ascii_case("htm"));
     Ok(report(&name, &String::from_utf8_lossy(&bytes), is_html, &rules))
 }

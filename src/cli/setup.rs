@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::arguments::ManifestChoice;
+use clap::Args;
+
 use super::guarded::guarded;
 use super::lookup::{self, By};
 use super::run::Fault;
@@ -22,6 +23,24 @@ use crate::sandbox::{Sandbox, programs};
 use crate::server::http;
 use crate::state::StateDir;
 use crate::tools;
+
+/// How a manifest is taken.
+#[derive(Debug, Clone, Args)]
+pub struct Choice {
+    /// The profile to judge by. Default: `[clients] stdio`.
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Puts a root of the manifest at another folder.
+    #[arg(long = "root", value_name = "NAME=PATH", value_parser = name_and_path)]
+    pub roots: Vec<(String, PathBuf)>,
+}
+
+fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), PathBuf::from(path))),
+        _ => Err(format!("`{text}` is not NAME=PATH, e.g. project=/home/me/project")),
+    }
+}
 
 /// A manifest and where it came from.
 #[derive(Debug)]
@@ -62,20 +81,20 @@ fn unusable(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Fault {
     move |why| Fault::Use(format!("{what}: {why}"))
 }
 
-/// Reads and places a manifest; looks at no root yet.
+/// Reads and places a manifest, the one that is named or the one that is found; looks at no root yet. `roots`: those put elsewhere.
 /// # Errors  Every fault of it at once.
-pub fn find(choice: &ManifestChoice) -> Result<Found, Fault> {
-    let Some(lookup::Manifest { path: file, by }) = lookup::manifest(choice.manifest.as_deref())? else {
+pub fn find(named: Option<&Path>, roots: &[(String, PathBuf)]) -> Result<Found, Fault> {
+    let Some(lookup::Manifest { path: file, by }) = lookup::manifest(named)? else {
         return Ok(Found::builtin());
     };
     let text = super::text_file::read(&file).map_err(unusable(format!("the manifest `{}` cannot be read", file.display())))?;
-    Ok(Found { by, ..read(&file, text, &choice.roots)? })
+    Ok(Found { by, ..read(&file, text, roots)? })
 }
 
 /// Like [`find`], for what serves by a manifest or starts what it names.
 /// # Errors  As [`find`], and that it was found, not named, and is not trusted.
-pub fn find_trusted(choice: &ManifestChoice) -> Result<Found, Fault> {
-    let found = find(choice)?;
+pub fn find_trusted(named: Option<&Path>, roots: &[(String, PathBuf)]) -> Result<Found, Fault> {
+    let found = find(named, roots)?;
     trust::demanded(&found)?;
     Ok(found)
 }
@@ -158,7 +177,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Fault> {
 
 /// The profile a process on standard input and output gets.
 /// # Errors  When the one that was asked for does not exist.
-pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Option<String>, Fault> {
+pub fn stdio_profile(manifest: &Manifest, choice: &Choice) -> Result<Option<String>, Fault> {
     match choice.profile.clone().or_else(|| manifest.clients.stdio.clone()) {
         Some(name) if !manifest.profiles.contains_key(&name) => {
             let known: Vec<&str> = manifest.profiles.keys().map(String::as_str).collect();

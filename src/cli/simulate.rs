@@ -1,14 +1,16 @@
 //! `toolgate simulate`: judges recorded or invented calls in a described world, one JSON line each. The judge is the server's own.
 
 use std::io::{self, BufRead, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::decide::{Call, Decided, decide, modules};
-use super::run::{End, Fault, reader};
+use super::jsonl::reader;
+use super::run::{End, Fault, Report};
 use super::world::World;
 use super::world_state;
 use crate::manifest::{self, ArgumentRule, Manifest};
@@ -18,9 +20,22 @@ use crate::policy::{State, Verdict};
 use crate::server::StrictJson;
 use crate::tools;
 
-/// `toolgate simulate`
-pub(super) fn run(cases: &Path, mut out: &mut dyn Write) -> Result<End, Fault> {
-    Ok(End::of(simulate(reader(cases)?, &mut out)? == 0))
+/// A case that works, for the help of `simulate`.
+const SIMULATED: &str = r#"A case is a line of JSON: the manifest as JSON, the call, and the world it meets (files, hosts, clock), which need not exist. This one is denied
+with `path_denied`; save it as case.jsonl and run `toolgate simulate case.jsonl`:
+
+{"id":"1","policy":{"version":1,"roots":{"project":{"path":"/srv/project","mode":"rw","allowed_paths":["**"],"denied_paths":["**/.env"]}},"profiles":{"dev":{"permissions":["READONLY"],"allowed_tools":["*"]}}},"request":{"profile":"dev","tool":"read_file","args":{"path":"project/.env"}},"state":{"fs":{"project/.env":"file"}}}"#;
+
+/// Judge recorded or invented calls in a described world, one JSON line each.
+#[derive(Debug, Args)]
+#[command(after_help = SIMULATED)]
+pub struct Simulate {
+    /// The cases; `-` reads standard input.
+    cases: PathBuf,
+}
+
+pub(super) fn run(arguments: &Simulate, mut out: &mut dyn Write) -> Result<Report, Fault> {
+    Ok(End::of(simulate(reader(&arguments.cases)?, &mut out)? == 0).into())
 }
 
 /// Judges every line of `input` and writes a line for each. Gives the number of lines that were no case.

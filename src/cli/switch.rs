@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use clap::Args;
 use serde_json::json;
 
 use super::audit as log;
@@ -15,8 +16,26 @@ fn opened(path: &Path) -> Result<StateDir, Fault> {
     StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))
 }
 
-/// `toolgate kill`
-pub(super) fn kill(reason: &str, path: &Path) -> Result<Report, Fault> {
+/// Stop every server that shares the state folder, at once.
+#[derive(Debug, Args)]
+pub(super) struct Kill {
+    /// Why; kept in the log.
+    #[arg(long, default_value = "operator")]
+    reason: String,
+}
+
+/// Lift the emergency stop, or the suspension of one caller.
+#[derive(Debug, Args)]
+pub(super) struct Resume {
+    /// The caller that was suspended, as the log names it.
+    #[arg(long, value_name = "P")]
+    principal: Option<String>,
+    /// The session that was suspended, as its refusals and the log name it (over standard input).
+    #[arg(long, value_name = "ID", conflicts_with = "principal")]
+    session: Option<String>,
+}
+
+pub(super) fn kill(Kill { reason }: &Kill, path: &Path) -> Result<Report, Fault> {
     let folder = opened(path)?;
     // Looked at before the switch is on, for an installation ends at once by it, and after: a server that starts later than that finds it.
     let before = folder.is_heeded();
@@ -31,7 +50,7 @@ pub(super) fn kill(reason: &str, path: &Path) -> Result<Report, Fault> {
         Ok(true) => format!("the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it\n"),
         Ok(false) => format!(
             "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
-             `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`\n"
+         `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`\n"
         ),
         Err(fault) => format!("set, and it cannot be told whether a server with the state folder {place} is running: {fault}\n"),
     };
@@ -40,8 +59,9 @@ pub(super) fn kill(reason: &str, path: &Path) -> Result<Report, Fault> {
     Ok(Report { json, text, end: End::of(is_heeded == Some(true)) })
 }
 
-/// `toolgate resume` of a caller or a session: ends its suspension; without one, the emergency stop.
-pub(super) fn resume(principal: Option<&str>, session: Option<&str>, path: &Path) -> Result<Report, Fault> {
+/// Of a caller or a session ends its suspension; without one, the emergency stop.
+pub(super) fn resume(Resume { principal, session }: &Resume, path: &Path) -> Result<Report, Fault> {
+    let (principal, session) = (principal.as_deref(), session.as_deref());
     let folder = opened(path)?;
     let (key, named) = match (principal, session) {
         (Some(principal), _) => (principal.to_owned(), format!("the caller `{}`", escape(principal))),

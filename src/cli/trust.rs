@@ -8,12 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::lookup::{self, By};
-use super::run::{End, Fault, Report};
+use super::run::{End, Fault, Globals, Report};
 use super::setup::{self, Found};
 use crate::filter::escape_line;
 use crate::gate::hex;
@@ -82,19 +83,31 @@ pub(super) fn demanded(found: &Found) -> Result<(), Fault> {
     )))
 }
 
-/// `toolgate trust`: shows a manifest, asks unless `yes`, and keeps that it is trusted; with `remove` it is not any more.
-pub(super) fn run(file: Option<&Path>, yes: bool, remove: bool, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
-    let Some(lookup::Manifest { path, .. }) = lookup::manifest(file)? else {
+/// Let a manifest serve that lies here or above and that no command line names: shows its path, its digest and what it opens, and asks.
+#[derive(Debug, Args)]
+pub(super) struct Trust {
+    /// The same as `--manifest`.
+    file: Option<PathBuf>,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub(super) yes: bool,
+    /// Take the trust away.
+    #[arg(long, conflicts_with = "yes")]
+    remove: bool,
+}
+
+pub(super) fn run(arguments: &Trust, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+    let Some(lookup::Manifest { path, .. }) = lookup::manifest(arguments.file.as_deref().or(globals.manifest.as_deref()))? else {
         return Err(Fault::Use("there is no manifest to trust; `toolgate init` writes one".to_owned()));
     };
-    if remove {
+    if arguments.remove {
         let canonical = path.canonicalize().unwrap_or(path.clone());
         let was = std::fs::remove_file(folder()?.join(note_of(&canonical))).is_ok();
         let text = format!("{} {}\n", path.display(), if was { "is not trusted any more" } else { "was not trusted" });
         return Ok(Report { json: json!({"manifest": canonical, "trusted": false, "removed": was}), text, end: End::of(was) });
     }
     lookup::of_caller(&path).map_err(Fault::Use)?;
-    let found = setup::find(&Some(path).into())?;
+    let found = setup::find(Some(&path), &[])?;
     let canonical = found.file.clone().unwrap_or_default();
     let (sha256, grants) = (hex(&found.manifest.sha256), grants(&found.manifest));
     let already = is_trusted(&canonical, &found.manifest.sha256);
@@ -103,8 +116,8 @@ pub(super) fn run(file: Option<&Path>, yes: bool, remove: bool, as_json: bool, o
         shown = shown + "  " + &escape_line(line) + "\n";
     }
     let mut report = Report { json: json!(null), text: shown, end: End::Done };
-    let mut is_trusted = already || yes;
-    if !is_trusted && !as_json {
+    let mut is_trusted = already || arguments.yes;
+    if !is_trusted && !globals.json {
         write!(out, "{}\nmay it serve where no command line names it? [y/N] ", std::mem::take(&mut report.text))?;
         out.flush()?;
         let mut answer = String::new();

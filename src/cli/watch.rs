@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::arguments::ManifestChoice;
 use super::lookup::By;
 use super::run::Fault;
 use super::setup::{self, Found};
@@ -53,7 +52,7 @@ pub type Adjust = Box<dyn Fn(&mut Manifest) -> Result<(), String> + Send + Sync>
 
 /// The file of a running server's manifest.
 pub struct ManifestFile {
-    choice: ManifestChoice,
+    roots: Vec<(String, PathBuf)>,
     path: PathBuf,
     by: By,
     state: PathBuf,
@@ -79,20 +78,19 @@ impl fmt::Debug for ManifestFile {
 impl ManifestFile {
     /// The file a manifest was found in; none for the built-in one.
     /// # Errors  When the state folder has no place.
-    pub fn of(choice: &ManifestChoice, found: &Found, adjust: Adjust) -> Result<Option<Self>, Fault> {
+    pub fn of(roots: &[(String, PathBuf)], found: &Found, adjust: Adjust) -> Result<Option<Self>, Fault> {
         let Some(path) = found.file.clone() else { return Ok(None) };
         let state = found.state()?;
         // A change between the reading and now is a change.
         let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
-        // What the choice names stays the same file, whatever happens to the working folder or the environment.
-        let choice = ManifestChoice { manifest: Some(path.clone()), ..choice.clone() };
         let seen = Mutex::new(Seen { mark, is_bound: is_bound(&path, found.by, &found.manifest), held: None });
-        Ok(Some(Self { choice, path, by: found.by, state, adjust, seen }))
+        Ok(Some(Self { roots: roots.to_vec(), path, by: found.by, state, adjust, seen }))
     }
 
     /// Reads what lies there now as a start would.
     fn read(&self) -> Result<Found, Fault> {
-        let mut found = setup::find(&self.choice)?;
+        // The path stays the same file, whatever happens to the working folder or the environment.
+        let mut found = setup::find(Some(&self.path), &self.roots)?;
         (self.adjust)(&mut found.manifest).map_err(Fault::Refused)?;
         Ok(found)
     }

@@ -11,9 +11,10 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde_json::json;
 
-use super::run::{End, Fault, Report};
+use super::run::{End, Fault, Globals, Report};
 use super::{lookup, setup, text_file, trust};
 pub use clients::Client;
 use clients::Format;
@@ -67,13 +68,29 @@ impl Places {
     }
 }
 
-/// `toolgate install`
-pub(super) fn run(client: &Client, write: bool, manifest: Option<&Path>) -> Result<Report, Fault> {
-    let places = Places::of_user()?;
-    let (server, words) = server(client, manifest, &places)?;
+/// Register the server in a client's configuration.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// The client.
+    #[arg(value_parser = Client::parser())]
+    client: &'static Client,
+    /// Write it; without this it is only printed.
+    #[arg(long)]
+    write: bool,
+    /// Take the server out of the client's configuration again.
+    #[arg(long)]
+    remove: bool,
+}
+
+pub(super) fn run(arguments: &Install, globals: &Globals) -> Result<Report, Fault> {
+    let (client, places) = (arguments.client, Places::of_user()?);
+    if arguments.remove {
+        return uninstall(arguments);
+    }
+    let (server, words) = server(client, globals.manifest.as_deref(), &places)?;
     let words = words + &client.note().unwrap_or_default();
     let file = client.file(&places);
-    let done = if write { Some(register(client, &places, &server)?) } else { None };
+    let done = if arguments.write { Some(register(client, &places, &server)?) } else { None };
     let text = match &done {
         None => format!("# into {}\n{}\n", file.display(), snippet(client, &server)),
         Some(done) if !done.changed => format!("{} has it already\n", done.file.display()),
@@ -86,8 +103,8 @@ pub(super) fn run(client: &Client, write: bool, manifest: Option<&Path>) -> Resu
     Ok(Report { json, text: text + &words, end: End::Done })
 }
 
-/// `toolgate install CLIENT --remove`, or `uninstall CLIENT`
-pub(super) fn remove_from(client: &Client, write: bool) -> Result<Report, Fault> {
+/// Takes the server out of the client's configuration again.
+pub(super) fn uninstall(&Install { client, write, .. }: &Install) -> Result<Report, Fault> {
     let removed = remove(client, &Places::of_user()?, write)?;
     let file = removed.file.display();
     let text = match (removed.changed, write) {
