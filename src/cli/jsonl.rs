@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::run::Fault;
 
@@ -51,11 +51,29 @@ pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
 /// # Errors
 /// What reading or writing fails with.
 pub fn each<Case: DeserializeOwned, Answer: Serialize>(
-    mut input: impl BufRead,
-    mut output: impl Write,
+    input: impl BufRead,
+    output: impl Write,
     longest: u64,
     form: &str,
     mut answer: impl FnMut(Case) -> Result<Answer, String>,
+) -> io::Result<usize> {
+    lines(input, output, longest, |line| {
+        let (id, read) = line.map_or_else(|why| (Value::Null, Err(why)), |line| case(line, form));
+        let (answer, error) = read.and_then(&mut answer).map_or_else(|error| (None, Some(error)), |answer| (Some(answer), None));
+        let is_case = answer.is_some();
+        (Answered { id, answer, error }, is_case)
+    })
+}
+
+/// Answers every line of `input`, and says of each whether it was a case. Gives the number of those that were none.
+///
+/// # Errors
+/// What reading or writing fails with.
+pub(super) fn lines<Answer: Serialize>(
+    mut input: impl BufRead,
+    mut output: impl Write,
+    longest: u64,
+    mut answer: impl FnMut(Result<&[u8], String>) -> (Answer, bool),
 ) -> io::Result<usize> {
     let mut faulty = 0;
     let mut line = Vec::new();
@@ -70,14 +88,10 @@ pub fn each<Case: DeserializeOwned, Answer: Serialize>(
         } else if line.trim_ascii().is_empty() {
             continue;
         }
-        let (id, read) = if whole { case(&line, form) } else { (Value::Null, Err(format!("the line is longer than {longest} bytes"))) };
-        match read.and_then(&mut answer) {
-            Ok(answer) => serde_json::to_writer(&mut output, &Answered { id, answer })?,
-            Err(error) => {
-                faulty += 1;
-                serde_json::to_writer(&mut output, &json!({ "id": id, "error": error }))?;
-            }
-        }
+        let read = if whole { Ok(line.as_slice()) } else { Err(format!("the line is longer than {longest} bytes")) };
+        let (answer, is_case) = answer(read);
+        faulty += usize::from(!is_case);
+        serde_json::to_writer(&mut output, &answer)?;
         output.write_all(b"\n")?;
     }
     output.flush()?;
@@ -88,7 +102,9 @@ pub fn each<Case: DeserializeOwned, Answer: Serialize>(
 struct Answered<Answer> {
     id: Value,
     #[serde(flatten)]
-    answer: Answer,
+    answer: Option<Answer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 fn case<Case: DeserializeOwned>(line: &[u8], form: &str) -> (Value, Result<Case, String>) {
@@ -103,6 +119,8 @@ fn case<Case: DeserializeOwned>(line: &[u8], form: &str) -> (Value, Result<Case,
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[derive(serde::Deserialize)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::decide::{Call, Decided, decide, modules};
-use super::jsonl::reader;
+use super::jsonl::{self, reader};
 use super::run::{End, Fault, Report};
 use super::world::World;
 use super::world_state;
@@ -34,33 +34,21 @@ pub struct Simulate {
     cases: PathBuf,
 }
 
-pub(super) fn run(arguments: &Simulate, mut out: &mut dyn Write) -> Result<Report, Fault> {
-    Ok(End::of(simulate(reader(&arguments.cases)?, &mut out)? == 0).into())
+pub(super) fn run(arguments: &Simulate, out: &mut dyn Write) -> Result<Report, Fault> {
+    Ok(End::of(simulate(reader(&arguments.cases)?, out)? == 0).into())
 }
 
 /// Judges every line of `input` and writes a line for each. Gives the number of lines that were no case.
 ///
 /// # Errors
 /// What reading or writing failed with.
-pub fn simulate(input: impl BufRead, output: &mut impl Write) -> io::Result<usize> {
-    let mut broken = 0;
-    for line in input.split(b'\n') {
-        let line = line?;
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let answer = match serde_json::from_slice::<Case>(&line) {
-            Ok(case) if line.trim_ascii_start().starts_with(b"{") => line_of(&case.id, &judge(&case)),
-            read => {
-                broken += 1;
-                no_case(&read.err().map_or("a case is a JSON object".to_owned(), |fault| fault.to_string()))
-            }
-        };
-        serde_json::to_writer(&mut *output, &answer)?;
-        output.write_all(b"\n")?;
-    }
-    output.flush()?;
-    Ok(broken)
+pub fn simulate(input: impl BufRead, output: impl Write) -> io::Result<usize> {
+    jsonl::lines(input, output, u64::MAX, |line| match line.map(|line| (line, serde_json::from_slice::<Case>(line))) {
+        Ok((line, Ok(case))) if line.trim_ascii_start().starts_with(b"{") => (line_of(&case.id, &judge(&case)), true),
+        Ok((_, Ok(_))) => (no_case("a case is a JSON object"), false),
+        Ok((_, Err(fault))) => (no_case(&fault.to_string()), false),
+        Err(why) => (no_case(&why), false),
+    })
 }
 
 /// One case, as a line has it.
@@ -119,7 +107,11 @@ pub fn decide_request(
     };
     let tool = text("tool", "");
     let (arguments, malformed) = match request.get("args") {
-        Some(Value::Object(arguments)) => (lengthen(arguments, longest(manifest)), malformed),
+        Some(Value::Object(arguments)) => {
+            let (mut arguments, most) = (arguments.clone(), longest(manifest));
+            arguments.values_mut().for_each(|value| lengthen(value, most));
+            (arguments, malformed)
+        }
         None => (Map::new(), malformed),
         Some(_) => (Map::new(), malformed.or(Some("they are no object".to_owned()))),
     };
@@ -169,17 +161,13 @@ fn longest(manifest: &Manifest) -> u64 {
 }
 
 /// Puts a text of N bytes wherever a case writes `{"len": N}`.
-fn lengthen(arguments: &Map<String, Value>, most: u64) -> Map<String, Value> {
-    arguments.iter().map(|(name, value)| (name.clone(), lengthen_value(value, most))).collect()
-}
-
-fn lengthen_value(value: &Value, most: u64) -> Value {
+fn lengthen(value: &mut Value, most: u64) {
     match value {
         Value::Object(members) => match (members.len(), members.get("len").and_then(Value::as_u64)) {
-            (1, Some(length)) => Value::String("x".repeat(usize::try_from(length.min(most)).unwrap_or(0))),
-            _ => Value::Object(lengthen(members, most)),
+            (1, Some(length)) => *value = Value::String("x".repeat(usize::try_from(length.min(most)).unwrap_or(0))),
+            _ => members.values_mut().for_each(|value| lengthen(value, most)),
         },
-        Value::Array(values) => Value::Array(values.iter().map(|value| lengthen_value(value, most)).collect()),
-        other => other.clone(),
+        Value::Array(values) => values.iter_mut().for_each(|value| lengthen(value, most)),
+        _ => {}
     }
 }

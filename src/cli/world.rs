@@ -33,12 +33,6 @@ enum Thing {
     Missing,
 }
 
-/// Where a path leads in the invented world.
-struct Place {
-    at: String,
-    link: Link,
-}
-
 /// As many links as a kernel follows before it gives up (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
 
@@ -49,18 +43,13 @@ impl World {
     /// Reads `fs`, `sizes`, `dns` and `redirects`.
     pub fn read(state: &Map<String, Value>, manifest: &Manifest) -> Self {
         let table = |name: &str| state.get(name).and_then(Value::as_object).into_iter().flatten();
-        let texts = |value: &Value| match value {
-            Value::Array(values) => values.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            Value::String(text) => vec![text.clone()],
-            _ => Vec::new(),
-        };
         // What cannot be read as an address stands for an internal one: an unreadable world is no reason to say yes.
-        let addresses = |value: &Value| texts(value).iter().map(|text| text.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))).collect();
+        let addresses = |value: &Value| texts(value).map(|text| text.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))).collect();
         Self {
             things: table("fs").map(|(path, value)| (key(manifest, path), thing(value.as_str().unwrap_or_default()))).collect(),
             sizes: table("sizes").filter_map(|(path, size)| Some((key(manifest, path), size.as_u64()?))).collect(),
             names: table("dns").map(|(host, value)| (host_key(host), addresses(value))).collect(),
-            redirects: table("redirects").map(|(url, value)| (url_key(url), texts(value))).collect(),
+            redirects: table("redirects").map(|(url, value)| (url_key(url), texts(value).collect())).collect(),
         }
     }
 
@@ -98,7 +87,7 @@ impl World {
     fn path(&self, manifest: &Manifest, target: &Target, access: Access) -> PathFact {
         let base = base_of(manifest, &target.root);
         let spelling = self.spelled(manifest, target, name::may_be_new);
-        let Place { at, link } = self.follow(manifest, &base, spelling.of(&target.path));
+        let (at, link) = self.follow(manifest, &base, spelling.of(&target.path));
         let kind = self.kind(&at, &base);
         let names = if self.things.get(&at) == Some(&Thing::HardLink) { 2 } else { u64::from(kind != Kind::Absent) };
         let takes_all = matches!(access, Access::MoveFrom | Access::Delete { .. }) && kind == Kind::Directory;
@@ -139,8 +128,8 @@ impl World {
         spelling
     }
 
-    /// Goes along a path as a kernel would, link by link.
-    fn follow(&self, manifest: &Manifest, base: &str, path: &RelPath) -> Place {
+    /// Where a path leads: goes along it as a kernel would, link by link.
+    fn follow(&self, manifest: &Manifest, base: &str, path: &RelPath) -> (String, Link) {
         let inside = manifest.files.symlinks == Symlinks::Inside;
         let mut rest: Vec<String> = path.segments().to_vec();
         let mut links = 0;
@@ -154,7 +143,7 @@ impl World {
                 let Some(Thing::Link(to)) = self.things.get(&at) else { continue };
                 links += 1;
                 if !inside || links > MAX_LINKS {
-                    return Place { at, link: Link::OnTheWay };
+                    return (at, Link::OnTheWay);
                 }
                 let parent = at.rsplit_once('/').map_or("", |(parent, _)| parent);
                 let joined = if to.starts_with('/') { to.clone() } else { format!("{parent}/{to}") };
@@ -165,11 +154,11 @@ impl World {
                         rest = tail.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
                         continue 'again;
                     }
-                    None => return Place { at, link: Link::Outside },
+                    None => return (at, Link::Outside),
                 }
             }
             let link = if links == 0 { Link::None } else { RelPath::parse(&rest.join("/")).map_or(Link::Outside, Link::Leads) };
-            return Place { at, link };
+            return (at, link);
         }
     }
 
@@ -286,10 +275,20 @@ fn normal<'s>(parts: impl Iterator<Item = &'s str>) -> String {
     format!("/{}", segments.join("/"))
 }
 
+/// The members of a list; what is no list stands for itself.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
+/// One text or several.
+pub(super) fn texts(value: &Value) -> impl Iterator<Item = String> {
+    list(value).iter().filter_map(Value::as_str).map(str::to_owned)
+}
+
 fn host_key(host: &str) -> String {
     HttpUrl::parse(&format!("https://{host}/")).map_or_else(|_| host.to_lowercase(), |url| url.host_str().to_owned())
 }
 
-fn url_key(url: &str) -> String {
+pub(super) fn url_key(url: &str) -> String {
     HttpUrl::parse(url).map_or_else(|_| url.to_owned(), |url| url.as_str().to_owned())
 }
