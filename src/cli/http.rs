@@ -7,7 +7,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
@@ -17,7 +16,6 @@ use tokio::net::{TcpListener, UnixListener};
 
 use super::logs::LogFormat;
 use super::run::Fault;
-use super::setup::{Choice, Found};
 use crate::context::ServerContext;
 use crate::manifest::Manifest;
 use crate::model::HttpUrl;
@@ -31,7 +29,7 @@ pub(super) struct HttpChoice {
     pub(super) http: Option<Address>,
     /// Serve the HTTP+SSE transport of 2024-11-05 at /sse as well.
     #[arg(long, requires = "http")]
-    sse: bool,
+    pub(super) sse: bool,
     /// Speak TLS with this certificate chain (PEM).
     #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"])]
     tls_cert: Option<PathBuf>,
@@ -81,56 +79,51 @@ impl Address {
     }
 }
 
-/// Builds the server and serves it until the process is told to stop.
-pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &Choice, form: LogFormat) -> Result<(), Fault> {
-    let clients = &mut found.manifest.clients;
-    if let Some(profile) = from.profile.as_deref() {
-        if !found.manifest.profiles.contains_key(profile) {
-            return Err(Fault::Use(format!("there is no profile `{profile}` in the manifest")));
+impl HttpChoice {
+    /// Makes a manifest, the first or a later one, what the command line asks of it; over standard input nothing is asked.
+    /// # Errors  When it must not be served at the address.
+    pub(super) fn adjust(&self, manifest: &mut Manifest, profile: Option<&str>) -> Result<(), Fault> {
+        let Some(address) = &self.http else { return Ok(()) };
+        match (&mut manifest.clients.http, profile) {
+            (Some(http), Some(profile)) => profile.clone_into(http),
+            (None, Some(_)) => tracing::warn!("`--profile` is for standard input; over HTTP callers get theirs from `[clients]`"),
+            _ => {}
         }
-        if let Some(http) = &mut clients.http {
-            profile.clone_into(http);
-        } else {
-            tracing::warn!("`--profile` is for standard input; over HTTP callers get theirs from `[clients]`");
-        }
+        may_listen(manifest, address)
     }
-    may_listen(&found.manifest, address)?;
-    // The command line names both or none.
-    let files = choice.tls_cert.as_deref().zip(choice.tls_key.as_deref());
-    if let Some((certificate, key)) = files {
+
+    /// What TLS is spoken with. No call may touch the files.
+    pub(super) fn tls(&self) -> Result<Option<Arc<rustls::ServerConfig>>, Fault> {
+        // The command line names both or none.
+        let Some((certificate, key)) = self.tls_cert.as_deref().zip(self.tls_key.as_deref()) else { return Ok(None) };
         super::guarded::name_files(&[certificate, key]);
+        tls(certificate, key).map(|config| Some(Arc::new(config)))
     }
-    let tls = files.map(|(certificate, key)| tls(certificate, key)).transpose()?.map(Arc::new);
-    let base = found.file.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
-    let scheme = if tls.is_some() { "https" } else { "http" };
+}
+
+/// Serves until the process is told to stop. `base`: the folder of the manifest.
+pub(super) async fn serve(
+    server: &Arc<ServerContext>,
+    address: &Address,
+    sse: bool,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    base: PathBuf,
+    form: LogFormat,
+) -> io::Result<()> {
     more_descriptors();
-    let (profile, at) = (from.profile.clone(), address.clone());
-    // What the command line asked of the first manifest is asked of every later one.
-    let adjust = move |manifest: &mut Manifest| {
-        if let (Some(profile), Some(http)) = (&profile, &mut manifest.clients.http) {
-            http.clone_from(profile);
-        }
-        may_listen(manifest, &at).map_err(|fault| fault.to_string())
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let door = open(address).await?;
+    let (at, what) = match &door {
+        Door::Tcp(listener) => (format!("{scheme}://{}/mcp", listener.local_addr()?), ""),
+        Door::Unix(_) => (address.shown(), ", path /mcp"),
     };
-    let server = Arc::new(super::serve::watched(from, found, Box::new(adjust))?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
-        let door = open(address).await?;
-        let (at, what) = match &door {
-            Door::Tcp(listener) => (format!("{scheme}://{}/mcp", listener.local_addr()?), ""),
-            Door::Unix(_) => (address.shown(), ", path /mcp"),
-        };
-        form.serving(&at, &format!("serving MCP at {at}{what}"))?;
-        let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&server), base) };
-        let outcome = crate::server::serve_http(Arc::clone(&server), options).await;
-        if let Address::Unix(path) = address {
-            let _ = std::fs::remove_file(path);
-        }
-        outcome
-    });
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    server.close();
-    outcome.map_err(Fault::from)
+    form.serving(&at, &format!("serving MCP at {at}{what}"))?;
+    let options = Options { door, sse, tls, source: source(Arc::clone(server), base) };
+    let outcome = crate::server::serve_http(Arc::clone(server), options).await;
+    if let Address::Unix(path) = address {
+        let _ = std::fs::remove_file(path);
+    }
+    outcome
 }
 
 /// Nobody may come in from elsewhere without saying who they are.

@@ -31,7 +31,7 @@ pub mod simulate;
 mod switch;
 mod text_file;
 mod trust;
-pub mod watch;
+mod watch;
 pub mod world;
 pub mod world_state;
 

@@ -1,5 +1,6 @@
 //! `toolgate serve`: MCP over standard input and output, or over HTTP.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,8 @@ use clap::Args;
 use super::http::{self, HttpChoice};
 use super::logs::LogFormat;
 use super::run::{End, Fault, Globals, Report};
-use super::setup::{self, Choice, Found};
-use super::watch::{Adjust, ManifestFile};
-use crate::context::ServerContext;
+use super::setup::{self, Choice};
+use super::watch::ManifestFile;
 use crate::server;
 
 /// Serve MCP over standard input and output, or over HTTP.
@@ -25,34 +25,38 @@ pub(super) struct Serve {
     pub(super) log_format: Option<LogFormat>,
 }
 
-/// One thread for the wire and one for a call that takes long.
+/// The threads over standard input: one for the wire and one for a call that takes long.
 const WORKERS: usize = 2;
 
 pub(super) fn run(arguments: &Serve, globals: &Globals) -> Result<Report, Fault> {
     let form = LogFormat::asked(arguments.log_format).map_err(Fault::Use)?;
     form.begin(globals.quiet);
     let Serve { choice, http, .. } = arguments;
-    let found = setup::find_trusted(globals.manifest.as_deref(), &choice.roots)?;
-    if let Some(address) = &http.http {
-        return http::serve(http, address, found, choice, form).map(|()| End::Done.into());
-    }
+    let mut found = setup::find_trusted(globals.manifest.as_deref(), &choice.roots)?;
     let profile = setup::stdio_profile(&found.manifest, choice)?;
-    let server = Arc::new(watched(choice, found, Box::new(|_| Ok(())))?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
-    let outcome = runtime.block_on(server::serve_stdio(Arc::clone(&server), profile));
+    http.adjust(&mut found.manifest, choice.profile.as_deref())?;
+    let tls = http.tls()?;
+    let base = found.file.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    let file = ManifestFile::of(choice, http, &found)?;
+    let mut server = setup::build(found)?;
+    if let Some(file) = file {
+        server = server.watching(Box::new(file));
+    }
+    let server = Arc::new(server);
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    if http.http.is_none() {
+        threads.worker_threads(WORKERS);
+    }
+    let runtime = threads.enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        match &http.http {
+            Some(address) => http::serve(&server, address, http.sse, tls, base, form).await,
+            None => server::serve_stdio(Arc::clone(&server), profile).await,
+        }
+    });
     // What a call left behind on a blocking thread must not hold the exit.
     runtime.shutdown_timeout(Duration::from_millis(100));
     server.close();
     outcome?;
     Ok(End::Done.into())
-}
-
-/// A server whose manifest may change while it is served.
-pub(super) fn watched(choice: &Choice, found: Found, adjust: Adjust) -> Result<ServerContext, Fault> {
-    let file = ManifestFile::of(&choice.roots, &found, adjust)?;
-    let server = setup::build(found)?;
-    Ok(match file {
-        Some(file) => server.watching(Box::new(file)),
-        None => server,
-    })
 }

@@ -2,15 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "the manifest is a file that a user named")]
 
-use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+
+use super::http::HttpChoice;
 use super::lookup::By;
 use super::run::Fault;
-use super::setup::{self, Found};
+use super::setup::{self, Choice, Found};
 use super::{text_file, trust};
 use crate::manifest::Manifest;
 use crate::reload::{Look, Offer, Source};
@@ -18,45 +19,34 @@ use crate::reload::{Look, Offer, Source};
 /// Which file a text was read from: another one, or the same one written again, has another mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    /// Device and inode.
+    file: (u64, u64),
+    /// When it was changed, in nanoseconds since 1970; every write is a change (inode(7), ctime).
+    changed: i128,
 }
 
 impl Mark {
     /// The mark of the file that lies at a path now.
     fn of(path: &Path) -> Option<Self> {
         let seen = std::fs::metadata(path).ok()?;
-        Some(Self {
-            device: seen.dev(),
-            inode: seen.ino(),
-            size: seen.len(),
-            modified: (seen.mtime(), seen.mtime_nsec()),
-            changed: (seen.ctime(), seen.ctime_nsec()),
-        })
+        Some(Self { file: (seen.dev(), seen.ino()), changed: i128::from(seen.ctime()) * 1_000_000_000 + i128::from(seen.ctime_nsec()) })
     }
 
     /// Whether it was written so short a time ago that it may be written on: editors truncate a file and fill it.
     fn is_fresh(&self) -> bool {
         const SETTLED: i128 = 30_000_000;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0));
-        let then = i128::from(self.changed.0) * 1_000_000_000 + i128::from(self.changed.1);
-        (0..SETTLED).contains(&(now - then))
+        (0..SETTLED).contains(&(Timestamp::now().as_nanosecond() - self.changed))
     }
 }
 
-/// What is done to a manifest after it was read, as the command line asked.
-pub type Adjust = Box<dyn Fn(&mut Manifest) -> Result<(), String> + Send + Sync>;
-
 /// The file of a running server's manifest.
-pub struct ManifestFile {
-    roots: Vec<(String, PathBuf)>,
+#[derive(Debug)]
+pub(super) struct ManifestFile {
+    choice: Choice,
+    http: HttpChoice,
     path: PathBuf,
     by: By,
     state: PathBuf,
-    adjust: Adjust,
     seen: Mutex<Seen>,
 }
 
@@ -69,29 +59,23 @@ struct Seen {
     held: Option<[u8; 32]>,
 }
 
-impl fmt::Debug for ManifestFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManifestFile").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
 impl ManifestFile {
     /// The file a manifest was found in; none for the built-in one.
     /// # Errors  When the state folder has no place.
-    pub fn of(roots: &[(String, PathBuf)], found: &Found, adjust: Adjust) -> Result<Option<Self>, Fault> {
+    pub(super) fn of(choice: &Choice, http: &HttpChoice, found: &Found) -> Result<Option<Self>, Fault> {
         let Some(path) = found.file.clone() else { return Ok(None) };
         let state = found.state()?;
         // A change between the reading and now is a change.
         let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
         let seen = Mutex::new(Seen { mark, is_bound: is_bound(&path, found.by, &found.manifest), held: None });
-        Ok(Some(Self { roots: roots.to_vec(), path, by: found.by, state, adjust, seen }))
+        Ok(Some(Self { choice: choice.clone(), http: http.clone(), path, by: found.by, state, seen }))
     }
 
     /// Reads what lies there now as a start would.
     fn read(&self) -> Result<Found, Fault> {
         // The path stays the same file, whatever happens to the working folder or the environment.
-        let mut found = setup::find(Some(&self.path), &self.roots)?;
-        (self.adjust)(&mut found.manifest).map_err(Fault::Refused)?;
+        let mut found = setup::find(Some(&self.path), &self.choice.roots)?;
+        self.http.adjust(&mut found.manifest, self.choice.profile.as_deref())?;
         Ok(found)
     }
 }
