@@ -22,20 +22,9 @@ use crate::filter::escape_line;
 struct Step {
     tool: String,
     arguments: Value,
-    person: Person,
+    /// `yes, once`, with the code where one is shown, `no`, or `bare accept`: an empty form, as some clients send on their own.
+    person: String,
     why: String,
-}
-
-/// How the scripted person answers a question.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Person {
-    /// Allows it once, typing the code where one is shown.
-    Once,
-    /// Says no.
-    Deny,
-    /// Accepts without looking: an empty form, as some clients send on their own.
-    Blindly,
 }
 
 /// Plays the demo into `out`.
@@ -48,14 +37,14 @@ pub(super) fn run(out: &mut dyn Write) -> Result<Report, Fault> {
     writeln!(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.\n")?;
     let state = folder.path().join("state");
     let mut client = Client::start(folder.path(), &state)?;
-    let tools = client.request("tools/list", &json!({}), Person::Deny)?.0;
+    let tools = client.request("tools/list", &json!({}), "no")?.0;
     let names: Vec<&str> = tools["result"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
     writeln!(out, "The client sees {} tools: {}\n", names.len(), names.join(", "))?;
     let mut question = None;
     let script: Vec<Step> = serde_json::from_str(&with_port(include_str!("demo/script.json"), web)).map_err(io::Error::other)?;
     for step in script {
         let params = json!({"name": step.tool, "arguments": step.arguments});
-        let (answer, asked) = client.request("tools/call", &params, step.person)?;
+        let (answer, asked) = client.request("tools/call", &params, &step.person)?;
         writeln!(out, "{}", shown(&step, &answer, asked.is_some(), colour))?;
         question = question.or(asked);
     }
@@ -100,12 +89,7 @@ fn shown(step: &Step, answer: &Value, asked: bool, colour: Colour) -> String {
         (true, _, Some(status)) => format!("allowed; program: {status}"),
         (true, None, None) => "failed".to_owned(),
     };
-    let approval = match (asked, step.person) {
-        (false, _) => "",
-        (true, Person::Once) => " (asked: yes, once)",
-        (true, Person::Deny) => " (asked: no)",
-        (true, Person::Blindly) => " (asked: bare accept)",
-    };
+    let approval = if asked { format!(" (asked: {})", step.person) } else { String::new() };
     let text = result["content"][0]["text"].as_str().filter(|_| !failed).unwrap_or_default();
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&step.why);
     let verdict = colour.paint(if !failed || status.is_some() { "32" } else { "31" }, &escape_line(&verdict));
@@ -120,13 +104,11 @@ fn serve_page() -> io::Result<u16> {
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut request = [0; 1024];
-            // One read is enough for the one short request of the demo; robots.txt gets its 404.
-            let length = stream.read(&mut request).unwrap_or(0);
-            let robots = request.get(..length).unwrap_or_default().starts_with(b"GET /robots.txt");
-            let (status, body) = if robots { ("404 Not Found", "") } else { ("200 OK", PAGE) };
-            let head =
-                format!("HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+            // One read is enough for the one short request of the demo.
+            let _ = stream.read(&mut request);
+            let answer =
+                format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{PAGE}", PAGE.len());
+            let _ = stream.write_all(answer.as_bytes());
         }
     });
     Ok(port)
@@ -156,7 +138,7 @@ impl Client {
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "demo", "version": env!("CARGO_PKG_VERSION")}
         });
-        client.request("initialize", &hello, Person::Deny)?;
+        client.request("initialize", &hello, "no")?;
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(client)
     }
@@ -167,7 +149,7 @@ impl Client {
     }
 
     /// The answer to one request, and the question that was asked on the way.
-    fn request(&mut self, method: &str, params: &Value, person: Person) -> io::Result<(Value, Option<String>)> {
+    fn request(&mut self, method: &str, params: &Value, person: &str) -> io::Result<(Value, Option<String>)> {
         let id = self.next;
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
@@ -195,12 +177,12 @@ impl Client {
     }
 }
 
-fn answer(person: Person, text: &str) -> Value {
+fn answer(person: &str, text: &str) -> Value {
     let code = text.lines().find_map(|line| line.strip_prefix("code: "));
     match (person, code) {
-        (Person::Once, Some(code)) => json!({"action": "accept", "content": {"decision": "once", "confirm": code}}),
-        (Person::Once, None) => json!({"action": "accept", "content": {"decision": "once"}}),
-        (Person::Deny, _) => json!({"action": "decline"}),
-        (Person::Blindly, _) => json!({"action": "accept", "content": {}}),
+        ("yes, once", Some(code)) => json!({"action": "accept", "content": {"decision": "once", "confirm": code}}),
+        ("yes, once", None) => json!({"action": "accept", "content": {"decision": "once"}}),
+        ("no", _) => json!({"action": "decline"}),
+        _ => json!({"action": "accept", "content": {}}),
     }
 }
