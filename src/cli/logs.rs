@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
@@ -57,7 +57,7 @@ impl LogFormat {
                 std::panic::set_hook(Box::new(|panic| {
                     let place = panic.location().map(ToString::to_string);
                     // The words of a panic may hold what was being worked on.
-                    write_line(object(&[("level", json!("ERROR")), ("message", json!("a fault of our own")), ("at", json!(place))]));
+                    write_line(json!({"level": "ERROR", "message": "a fault of our own", "at": place}));
                 }));
                 let layer = lines::layer().with_writer(io::stderr).with_ansi(false).fmt_fields(JsonFields::new()).event_format(JsonLines);
                 registry.with(layer.with_filter(filter::filter_fn(may_be_told))).try_init()
@@ -73,7 +73,7 @@ impl LogFormat {
         match self {
             Self::Text => writeln!(io::stderr(), "toolgate: {text}"),
             Self::Json => {
-                write_line(object(&[("level", json!("INFO")), ("message", json!("serving MCP")), ("address", json!(address))]));
+                write_line(json!({"level": "INFO", "message": "serving MCP", "address": address}));
                 Ok(())
             }
         }
@@ -83,7 +83,7 @@ impl LogFormat {
     pub(super) fn failed(self, why: &str) {
         match self {
             Self::Text => drop(writeln!(io::stderr(), "toolgate: {}", escape(why))),
-            Self::Json => write_line(object(&[("level", json!("ERROR")), ("message", json!(why))])),
+            Self::Json => write_line(json!({"level": "ERROR", "message": why})),
         }
     }
 }
@@ -99,8 +99,8 @@ struct JsonLines;
 impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, JsonFields> for JsonLines {
     fn format_event(&self, context: &FmtContext<'_, S, JsonFields>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let about = event.metadata();
-        let mut line = object(&[("level", json!(about.level().as_str())), ("target", json!(about.target()))]);
-        let mut add = |fields: &str| line.extend(serde_json::from_str::<Map<String, Value>>(fields).unwrap_or_default());
+        let mut parts = vec![json!({"level": about.level().as_str(), "target": about.target()})];
+        let mut add = |fields: &str| parts.push(serde_json::from_str(fields).unwrap_or_default());
         for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
             if let Some(fields) = span.extensions().get::<FormattedFields<JsonFields>>() {
                 add(&fields.fields);
@@ -109,26 +109,27 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, JsonFields> for Json
         let mut own = String::new();
         context.format_fields(Writer::new(&mut own), event)?;
         add(&own);
-        writeln!(writer, "{}", ascii(line))
+        writeln!(writer, "{}", line(parts))
     }
 }
 
-fn object(fields: &[(&str, Value)]) -> Map<String, Value> {
-    let mut all = Map::from_iter([("ts".to_owned(), Value::String(Timestamp::now().to_string()))]);
-    all.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    all
+/// Writes one line in one piece, so that lines of several threads do not mix. Whoever reads us may be gone; the server serves on.
+fn write_line(part: Value) {
+    let _ = io::stderr().write_all(format!("{}\n", line([part])).as_bytes());
 }
 
-/// Writes one line in one piece, so that lines of several threads do not mix. Whoever reads us may be gone; the server serves on.
-fn write_line(line: Map<String, Value>) {
-    let _ = io::stderr().write_all(format!("{}\n", ascii(line)).as_bytes());
+/// One object of the time and the members of all parts.
+fn line(parts: impl IntoIterator<Item = Value>) -> String {
+    let time = json!({"ts": Timestamp::now().to_string()});
+    let members = std::iter::once(time).chain(parts).filter_map(|part| if let Value::Object(part) = part { Some(part) } else { None });
+    ascii(&Value::Object(members.flatten().collect()))
 }
 
 /// JSON in ASCII alone: nothing in a line steers a terminal or reads in another order than it stands.
-fn ascii(line: Map<String, Value>) -> String {
+fn ascii(line: &Value) -> String {
     let mut text = String::new();
     // What is not ASCII stands inside of strings only.
-    for unit in Value::Object(line).to_string().encode_utf16() {
+    for unit in line.to_string().encode_utf16() {
         match u8::try_from(unit) {
             Ok(byte) if byte < 0x7f => text.push(char::from(byte)),
             _ => drop(write!(text, "\\u{unit:04x}")),
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn a_line_is_ascii_and_reads_back_as_it_was() {
         let odd = "a\u{202e}b\u{9b}31m\u{7f}\n\"\\ \u{1f600} \u{e9}\u{2028}";
-        let text = ascii(Map::from_iter([("message".to_owned(), json!(odd))]));
+        let text = ascii(&json!({"message": odd}));
         assert!(text.bytes().all(|byte| (0x20..0x7f).contains(&byte)), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!({"message": odd}));
     }
