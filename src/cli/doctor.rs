@@ -98,7 +98,17 @@ pub async fn examine(settings: &Settings) -> Report {
     match Interpreter::detect(&settings.interpreter).await {
         Ok(interpreter) => {
             report.interpreter = format!("{} ({})", interpreter.argv0, interpreter.version);
-            examine_host(settings, &interpreter, &mut report).await;
+            let mut best = None;
+            for listed in BACKENDS {
+                let probe = listed.probe(&settings.client, &interpreter).await;
+                // As the server chooses: the first of those that hold most.
+                let may_be_chosen = probe.usable && (settings.backend == "auto" || settings.backend == listed.name);
+                if may_be_chosen && best.is_none_or(|best| best < probe.strength()) {
+                    best = Some(probe.strength());
+                    report.chosen = Some(listed.name.to_owned());
+                }
+                report.backends.push(Line { name: listed.name.to_owned(), probe });
+            }
         }
         Err(no_run) => report.interpreter = no_run.to_string(),
     }
@@ -116,23 +126,6 @@ pub async fn examine(settings: &Settings) -> Report {
     }
     report.backends.push(Line { name: CONTAINER.to_owned(), probe });
     report
-}
-
-/// Tries the backends that run programs of the host.
-async fn examine_host(settings: &Settings, interpreter: &Interpreter, report: &mut Report) {
-    let mut best = None;
-    for listed in BACKENDS {
-        let probe = listed.probe(&settings.client, interpreter).await;
-        // As the server chooses: the first of those that hold most.
-        if probe.usable
-            && (settings.backend == "auto" || settings.backend == listed.name)
-            && best.is_none_or(|best| best < probe.strength())
-        {
-            best = Some(probe.strength());
-            report.chosen = Some(listed.name.to_owned());
-        }
-        report.backends.push(Line { name: listed.name.to_owned(), probe });
-    }
 }
 
 impl Report {
