@@ -1,5 +1,6 @@
 //! `toolgate scan`: the filters alone, over readers and writers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -154,17 +155,14 @@ fn hidden(html: &str, shown: &[Finding]) -> Vec<Finding> {
 
 /// Byte offsets as counts of code points, in one pass over the text.
 fn in_points(text: &str, findings: &[Found<'_>]) -> Vec<Row> {
-    let mut offsets: Vec<usize> = findings.iter().flat_map(|found| [found.finding.start, found.finding.end]).collect();
-    offsets.sort_unstable();
-    offsets.dedup();
-    let mut points = Vec::with_capacity(offsets.len());
+    let offsets = findings.iter().flat_map(|found| [found.finding.start, found.finding.end]);
+    let mut points: BTreeMap<usize, usize> = offsets.map(|offset| (offset, 0)).collect();
     let (mut from, mut count) = (0, 0);
-    for offset in &offsets {
+    for (offset, point) in &mut points {
         count += text.get(from..*offset).map_or(0, |part| part.chars().count());
-        from = *offset;
-        points.push(count);
+        (from, *point) = (*offset, count);
     }
-    let point = |offset: usize| offsets.binary_search(&offset).ok().and_then(|place| points.get(place)).copied().unwrap_or(0);
+    let point = |offset: usize| points.get(&offset).copied().unwrap_or(0);
     findings
         .iter()
         .map(|Found { finding, type_ }| Row {
