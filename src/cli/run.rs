@@ -14,6 +14,7 @@ use super::{
     switch, trust,
 };
 use crate::audit;
+use crate::state::StateFault;
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -179,6 +180,9 @@ pub enum Fault {
     /// The log cannot be opened, read or written.
     #[error(transparent)]
     Log(#[from] audit::Fault),
+    /// The state folder cannot be used.
+    #[error(transparent)]
+    State(#[from] StateFault),
     /// There is nobody to take an answer to a question.
     #[error("no server is running on the state folder `{0}`, so nothing waits and nothing can be answered")]
     NoServer(String),

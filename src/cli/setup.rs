@@ -192,7 +192,7 @@ pub fn stdio_profile(manifest: &Manifest, choice: &Choice) -> Result<Option<Stri
 pub fn build(mut found: Found) -> Result<ServerContext, Fault> {
     let path = found.state()?;
     let places = checked_places(&mut found, &path)?;
-    let state = Arc::new(StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?);
+    let state = Arc::new(StateDir::open(&path)?);
     if let Err(fault) = state.heed() {
         tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
     }

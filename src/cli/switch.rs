@@ -12,10 +12,6 @@ use crate::audit::{Event, Record, Sync};
 use crate::filter::escape;
 use crate::state::{StateDir, Store, of_session};
 
-fn opened(path: &Path) -> Result<StateDir, Fault> {
-    StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))
-}
-
 /// Stop every server that shares the state folder, at once.
 #[derive(Debug, Args)]
 pub(super) struct Kill {
@@ -36,7 +32,7 @@ pub(super) struct Resume {
 }
 
 pub(super) fn kill(Kill { reason }: &Kill, path: &Path) -> Result<Report, Fault> {
-    let folder = opened(path)?;
+    let folder = StateDir::open(path)?;
     // Looked at before the switch is on, for an installation ends at once by it, and after: a server that starts later than that finds it.
     let before = folder.is_heeded();
     folder.kill(reason)?;
@@ -62,7 +58,7 @@ pub(super) fn kill(Kill { reason }: &Kill, path: &Path) -> Result<Report, Fault>
 /// Of a caller or a session ends its suspension; without one, the emergency stop.
 pub(super) fn resume(Resume { principal, session }: &Resume, path: &Path) -> Result<Report, Fault> {
     let (principal, session) = (principal.as_deref(), session.as_deref());
-    let folder = opened(path)?;
+    let folder = StateDir::open(path)?;
     let (key, named) = match (principal, session) {
         (Some(principal), _) => (principal.to_owned(), format!("the caller `{}`", escape(principal))),
         (None, Some(session)) => (of_session(session), format!("the session `{}`", escape(session))),

@@ -1,9 +1,6 @@
 //! `toolgate approvals`: the operator's channel. What waits, what it is, yes or no, and who may say so.
 
-mod arguments;
 mod secrets;
-
-pub use arguments::{ApprovalsCommand, Reply, SecretCommand};
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,11 +9,83 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::run::{End, Fault, Report};
 use crate::audit::{is_hidden, plain};
+use crate::policy::Scope;
 use crate::state::StateDir;
+
+/// What to do on the operator's channel.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List what waits, on every server of the state folder.
+    List,
+    /// Show one question whole.
+    Show {
+        /// Its id, or enough of its beginning.
+        id: String,
+    },
+    /// Allow it, this once. The passphrase is asked for on the terminal, or read as a line of standard input.
+    Allow {
+        /// Which question, who answers and why.
+        #[command(flatten)]
+        reply: Reply,
+        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
+        #[arg(long, conflicts_with = "scope")]
+        session: bool,
+        /// How far the yes goes, of what the question offers.
+        #[arg(long, value_parser = PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)))]
+        scope: Option<String>,
+    },
+    /// Deny it. Needs no passphrase.
+    Deny {
+        /// Which question, who answers and why.
+        #[command(flatten)]
+        reply: Reply,
+    },
+    /// Show each question as it comes, until it is stopped; `allow` and `deny` answer.
+    Watch,
+    /// Who may allow, each with a passphrase.
+    Secret {
+        /// What to do.
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
+}
+
+/// An answer to a question.
+#[derive(Debug, Args)]
+pub struct Reply {
+    /// The question's id, or enough of its beginning.
+    pub id: String,
+    /// Who answers. Default: the only operator that has a passphrase.
+    #[arg(long = "as", value_name = "NAME")]
+    pub who: Option<String>,
+    /// Why; kept in the log.
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+/// What to do with the passphrases of operators.
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Give an operator a passphrase. Where there are operators, two of them (or the only one) must give theirs first.
+    Set {
+        /// Who. Default: `operator`. Several names found the operators together, each with a passphrase of their own, where there are none yet.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Vec<String>,
+    },
+    /// List the operators.
+    List,
+    /// Take an operator's passphrase away.
+    Remove {
+        /// Who.
+        name: String,
+    },
+}
 
 /// Runs a subcommand on the servers of a state folder.
 pub(super) fn run(state: &Path, command: ApprovalsCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
@@ -25,29 +94,32 @@ pub(super) fn run(state: &Path, command: ApprovalsCommand, as_json: bool, out: &
     let folder = if is_first { StateDir::open(state) } else { StateDir::visit(state) };
     let folder = folder.map_err(|fault| match state.try_exists() {
         Ok(false) => Fault::NoServer(state.display().to_string()),
-        _ => Fault::Use(fault.to_string()),
+        _ => fault.into(),
     })?;
     match command {
         ApprovalsCommand::List => {
             let questions = Server::reach(&folder)?.questions()?;
-            let lines = |line: fn(&Value) -> String| questions.iter().map(|question| line(question) + "\n").collect::<String>();
-            let text = if as_json { lines(Value::to_string) } else { lines(one_line) };
-            let text = if text.is_empty() && !as_json { "nothing waits\n".to_owned() } else { text };
-            out.write_all(text.as_bytes())?;
+            for question in &questions {
+                writeln!(out, "{}", if as_json { question.to_string() } else { one_line(question) })?;
+            }
+            if questions.is_empty() && !as_json {
+                writeln!(out, "nothing waits")?;
+            }
             Ok(End::Done.into())
         }
         ApprovalsCommand::Show { id } => {
-            let question = Server::reach(&folder)?.question(&id)?;
-            let id = text(&question, "id");
-            let whole = Server::reach(&folder)?.ask(&json!({"do": "show", "id": id}))?;
-            let difference = whole.pointer("/question/diff").and_then(Value::as_str).filter(|text| !text.is_empty());
-            let shown =
-                shown(&question) + &difference.map(|text| format!("\nthe whole difference:\n{}", visible(text))).unwrap_or_default();
-            Ok(Report { json: question, text: shown, end: End::Done })
+            let mut server = Server::reach(&folder)?;
+            let question = server.question(&id)?;
+            let whole = server.ask(&json!({"do": "show", "id": text(&question, "id")}))?;
+            let mut text = shown(&question);
+            if let Some(difference) = whole.pointer("/question/diff").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+                let _ = write!(text, "\nthe whole difference:\n{}", visible(difference));
+            }
+            Ok(Report { json: question, text, end: End::Done })
         }
         ApprovalsCommand::Allow { reply, session, scope } => {
-            let decision = scope.map_or(if session { "session" } else { "once" }, |scope| scope.as_str());
-            answer(&folder, &reply, decision, as_json, out)
+            let decision = scope.unwrap_or_else(|| if session { "session" } else { "once" }.to_owned());
+            answer(&folder, &reply, &decision, as_json, out)
         }
         ApprovalsCommand::Deny { reply } => answer(&folder, &reply, "deny", as_json, out),
         ApprovalsCommand::Watch => watch(&folder, as_json, out),
@@ -151,12 +223,10 @@ fn answer(folder: &StateDir, reply: &Reply, decision: &str, as_json: bool, out: 
     place.flush()?;
     // The operator has read what stands above. A passphrase is never an argument, for others can read those.
     let secret = if decision == "deny" { None } else { secret("passphrase: ")? };
-    let mut request = json!({"do": "answer", "id": id, "say": decision, "binding": text(&question, "binding")});
-    for (name, value) in [("operator", &reply.who), ("secret", &secret), ("reason", &reply.reason)] {
-        if let (Some(value), Some(fields)) = (value, request.as_object_mut()) {
-            fields.insert(name.to_owned(), json!(value));
-        }
-    }
+    let request = json!({
+        "do": "answer", "id": id, "say": decision, "binding": text(&question, "binding"),
+        "operator": reply.who, "secret": secret, "reason": reply.reason,
+    });
     let mut json = server.ask(&request)?;
     let is_done = json.get("ok") == Some(&Value::Bool(true));
     let done = match (decision, json.get("lacking").and_then(Value::as_u64).unwrap_or(0)) {
