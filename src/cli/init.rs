@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, Value};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::BoolishValueParser;
 
 use super::install::{self, Client};
 use super::run::{End, Fault, Globals, Report};
@@ -28,11 +29,11 @@ pub struct Answers {
     #[arg(long, value_name = "PATH")]
     pub folder: Option<PathBuf>,
     /// Whether pages may be fetched. Default: no.
-    #[arg(long, value_name = "yes|no")]
-    pub network: Option<YesNo>,
+    #[arg(long, value_name = "yes|no", value_parser = BoolishValueParser::new())]
+    pub network: Option<bool>,
     /// Whether Python may run. Default: yes.
-    #[arg(long, value_name = "yes|no")]
-    pub python: Option<YesNo>,
+    #[arg(long, value_name = "yes|no", value_parser = BoolishValueParser::new())]
+    pub python: Option<bool>,
     /// The client to print the snippet for.
     #[arg(long, value_parser = Client::parser())]
     pub client: Option<&'static Client>,
@@ -49,15 +50,6 @@ pub struct Answers {
     /// Write every key with its comment.
     #[arg(long)]
     pub full: bool,
-}
-
-/// Yes or no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum YesNo {
-    /// Yes.
-    Yes,
-    /// No.
-    No,
 }
 
 /// Write a commented tools.toml and print the snippet for a client.
@@ -114,10 +106,10 @@ fn complete(answers: &mut Answers, input: &mut dyn BufRead, out: &mut dyn Write)
 
 /// What a person answers to one question of yes or no; none where the answer is left open.
 /// # Errors  When nothing can be written or read.
-fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<YesNo>> {
+fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<bool>> {
     ask(input, out, question, |text| match text.to_lowercase().as_str() {
-        "y" | "yes" => Some(YesNo::Yes),
-        "n" | "no" => Some(YesNo::No),
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
         _ => None,
     })
 }
@@ -144,16 +136,16 @@ fn manifest(answers: &Answers) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
     };
     let mut permissions = vec!["READONLY", "WRITE_FILE"];
-    if answers.python != Some(YesNo::No) {
+    if answers.python != Some(false) {
         permissions.push("EXECUTE_CODE");
     }
-    if answers.network == Some(YesNo::Yes) || !answers.allow.is_empty() {
+    if answers.network == Some(true) || !answers.allow.is_empty() {
         permissions.push("NETWORK_ACCESS");
     }
     let mut document: DocumentMut = if answers.full { FULL } else { SHORT }.parse().map_err(io::Error::other)?;
     put(&mut document, &["roots", "project", "path"], folder);
     put(&mut document, &["profiles", "standard", "permissions"], Array::from_iter(permissions));
-    if answers.network == Some(YesNo::Yes) {
+    if answers.network == Some(true) {
         put(&mut document, &["network", "any_public"], true);
     }
     add(&mut document, answers);
@@ -210,11 +202,11 @@ fn write(dir: &Path, answers: &Answers, force: bool) -> io::Result<PathBuf> {
     let text = manifest(answers)?;
     std::fs::create_dir_all(dir)?;
     let file = dir.canonicalize()?.join("tools.toml");
-    if !force && file.symlink_metadata().is_ok() {
+    let is_new = file.symlink_metadata().is_err();
+    if !force && !is_new {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists; --force replaces it", file.display())));
     }
-    let is_new = file.symlink_metadata().is_err();
-    install::replace(&file, &text)?;
+    text_file::replace(&file, &text)?;
     if is_new {
         // It holds no secret, and the user of an image or of a system service reads it as well. One that was there keeps its mode.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
@@ -242,13 +234,8 @@ mod tests {
 
     #[test]
     fn each_answer_changes_its_line_and_no_other() {
-        let answers = Answers {
-            folder: Some("/home/a \"b\"".into()),
-            network: Some(YesNo::Yes),
-            python: Some(YesNo::No),
-            full: true,
-            ..Answers::default()
-        };
+        let answers =
+            Answers { folder: Some("/home/a \"b\"".into()), network: Some(true), python: Some(false), full: true, ..Answers::default() };
         let text = manifest(&answers).unwrap();
         let changed: Vec<&str> = text.lines().zip(FULL.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
@@ -295,12 +282,12 @@ mod tests {
     #[test]
     fn questions_are_asked_until_they_are_answered_and_only_where_no_flag_did() {
         let mut out = Vec::new();
-        let mut answers = Answers { python: Some(YesNo::No), ..Answers::default() };
+        let mut answers = Answers { python: Some(false), ..Answers::default() };
         complete(&mut answers, &mut "src\nperhaps\nYES\nnetscape\nzed\n".as_bytes(), &mut out).unwrap();
         let wanted = Answers {
             folder: Some("src".into()),
-            network: Some(YesNo::Yes),
-            python: Some(YesNo::No),
+            network: Some(true),
+            python: Some(false),
             client: Client::named("zed"),
             ..Answers::default()
         };

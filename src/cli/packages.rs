@@ -54,7 +54,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
         let text = format!("`[python] packages` names none; programs run in `{}` as it is\n", found.manifest.python.interpreter);
         return Ok(Report { json: json!({"packages": [], "installed": false}), text, end: End::Done });
     }
-    let state = StateDir::open(&found.state()?).map_err(|fault| Fault::Use(fault.to_string()))?;
+    let state = StateDir::open(&found.state()?)?;
     // An installation ends with the emergency stop, as a server does.
     state.heed()?;
     let configured = environment::base(&found.manifest, Some(file));
@@ -121,7 +121,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
     fs::rename(&site.folder, &place)?;
     let mut text = String::new();
     if !is_kept {
-        super::install::replace(&lock_path, &lock.text())?;
+        super::text_file::replace(&lock_path, &lock.text())?;
         text = format!("wrote {}\n", lock_path.display());
     }
     text.extend(lock.pinned.iter().map(|pinned| format!("  {} {}\n", pinned.name, pinned.version)));

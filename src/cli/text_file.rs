@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the manifest and its lock are files that a user named")]
 
 use std::fs::OpenOptions;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -26,6 +26,20 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
         return Err(odd("it is larger than 4 MiB"));
     }
     String::from_utf8(bytes).map_err(|_| odd("it is not UTF-8"))
+}
+
+/// Writes beside the file and renames: a reader sees the old or the new one, never a part.
+pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut draft = tempfile::Builder::new().prefix(".toolgate-").tempfile_in(folder)?;
+    draft.write_all(text.as_bytes())?;
+    if let Ok(found) = file.metadata() {
+        draft.as_file().set_permissions(found.permissions())?;
+    }
+    draft.as_file().sync_all()?;
+    draft.persist(file).map_err(|fault| fault.error)?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::lookup::{self, By};
 use super::run::{End, Fault, Globals, Report};
 use super::setup::{self, Found};
+use super::text_file;
 use crate::filter::escape_line;
 use crate::gate::hex;
 use crate::manifest::{Approvals, Check, Manifest, Place, RootMode};
@@ -55,11 +56,9 @@ pub(super) fn keep(file: &Path, sha256: &[u8; 32]) -> Result<(), Fault> {
     let manifest = file.canonicalize()?;
     let note = folder()?.join(note_of(&manifest));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder()?)?;
+    let trusted = serde_json::to_string(&Trusted { manifest, sha256: hex(sha256) }).map_err(io::Error::other)?;
     // Whole or not at all: a server may look at it just now.
-    let draft = note.with_extension(format!("{}.draft", std::process::id()));
-    let mut out = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    out.write_all(&serde_json::to_vec(&Trusted { manifest, sha256: hex(sha256) }).map_err(io::Error::other)?)?;
-    Ok(std::fs::rename(&draft, note)?)
+    Ok(text_file::replace(&note, &trusted)?)
 }
 
 /// Whether the manifest of exactly this digest at this canonical path is trusted.

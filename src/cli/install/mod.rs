@@ -8,7 +8,7 @@ mod edit;
 mod tests;
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -215,8 +215,8 @@ fn change(client: &Client, places: &Places, write: bool, after: &dyn Fn(&str) ->
     if !write {
         return Ok(Written { file, backup: None, changed: true });
     }
-    let backup = before.as_ref().map(|text| keep(&file, text)).transpose().map_err(|fault| failed("copied to a backup", &fault))?;
-    replace(&file, &after).map_err(|fault| failed("written", &fault))?;
+    let backup = before.as_ref().map(|_| keep(&file)).transpose().map_err(|fault| failed("copied to a backup", &fault))?;
+    text_file::replace(&file, &after).map_err(|fault| failed("written", &fault))?;
     Ok(Written { file, backup, changed: true })
 }
 
@@ -227,37 +227,16 @@ fn link_below(folder: &Path, file: &Path) -> Option<PathBuf> {
     way.into_iter().rev().find(|part| part != folder && part.is_symlink())
 }
 
-/// Keeps the former content under the first free name beside the file.
-fn keep(file: &Path, text: &str) -> io::Result<PathBuf> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+/// Copies a file, with its mode, under the first free name beside it.
+fn keep(file: &Path) -> io::Result<PathBuf> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..1000 {
         let backup = file.with_file_name(format!("{name}.before-toolgate-{number}"));
         match std::fs::File::create_new(&backup) {
-            Ok(mut copy) => {
-                if let Ok(found) = file.metadata() {
-                    copy.set_permissions(found.permissions())?;
-                }
-                copy.write_all(text.as_bytes())?;
-                copy.sync_all()?;
-                return Ok(backup);
-            }
+            Ok(_) => return std::fs::copy(file, &backup).map(|_| backup),
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
             Err(fault) => return Err(fault),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Writes beside the file and renames: a reader sees the old or the new one, never a part.
-pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut draft = tempfile::Builder::new().prefix(".toolgate-").tempfile_in(folder)?;
-    draft.write_all(text.as_bytes())?;
-    if let Ok(found) = file.metadata() {
-        draft.as_file().set_permissions(found.permissions())?;
-    }
-    draft.as_file().sync_all()?;
-    draft.persist(file).map_err(|fault| fault.error)?;
-    Ok(())
 }
