@@ -5,14 +5,15 @@
 #![expect(clippy::disallowed_methods, reason = "the command line starts the installer and lays out the environment")]
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -89,12 +90,8 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
             return Ok(Report { json, text, end: End::Done });
         }
     }
-    let folder = state.path().join(FOLDER);
-    fs::create_dir_all(&folder)?;
-    let site = Site { folder: folder.join(format!(".building-{}", std::process::id())), pip: pip(&base, &identity)?, state };
     stage(out, "laying out an environment")?;
-    let _ = fs::remove_dir_all(&site.folder);
-    run(Command::new(&base).args(["-I", "-m", "venv", "--without-pip"]).arg(&site.folder), &site.state)?;
+    let site = Site::lay_out(&base, pip(&base, &identity)?, state)?;
     stage(out, &format!("looking up what {} package(s) need, with pip", packages.len()))?;
     let pinned = site.resolve(packages, kept.as_ref())?;
     let is_kept = kept.is_some();
@@ -111,14 +108,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
     let names: Vec<&str> = lock.pinned.iter().map(|pinned| pinned.name.as_str()).collect();
     stage(out, &format!("installing {} package(s): {}", names.len(), names.join(", ")))?;
     site.install(&lock)?;
-    open_to_readers(&site.folder)?;
-    fs::write(site.folder.join(STAMP), lock.text())?;
-    let place = environment::place(site.state.path(), &lock, &configured);
-    // What is there without its stamp was left by a machine that went down.
-    if place.exists() {
-        fs::remove_dir_all(&place)?;
-    }
-    fs::rename(&site.folder, &place)?;
+    site.put(&lock, &environment::place(site.state.path(), &lock, &configured))?;
     let mut text = String::new();
     if !is_kept {
         super::text_file::replace(&lock_path, &lock.text())?;
@@ -171,7 +161,7 @@ fn ask(interpreter: &Path, state: &StateDir) -> Result<Identity, Fault> {
         print(json.dumps({'python': '%s-%d.%d %s' % (sys.implementation.name, *sys.version_info[:2], sysconfig.get_platform()), \
         'pip': bool(u.find_spec('pip')), 'venv': bool(u.find_spec('venv'))}))";
     let answer = run(Command::new(interpreter).args(["-I", "-c", QUESTION]), state)?;
-    serde_json::from_slice(&answer.stdout).map_err(|_| Fault::Use(format!("`{}` does not answer like Python 3", interpreter.display())))
+    serde_json::from_slice(&answer).map_err(|_| Fault::Use(format!("`{}` does not answer like Python 3", interpreter.display())))
 }
 
 /// The interpreter's own pip, else the one on the search path.
@@ -205,8 +195,20 @@ impl Drop for Site {
 }
 
 impl Site {
+    /// An environment with nothing installed.
+    fn lay_out(base: &Path, pip: Vec<PathBuf>, state: StateDir) -> Result<Self, Fault> {
+        // Programs run as another user where the server is root, so everybody must be able to read what is installed.
+        umask(Mode::WGRP | Mode::WOTH);
+        let folder = state.path().join(FOLDER);
+        fs::create_dir_all(&folder)?;
+        let site = Self { folder: folder.join(format!(".building-{}", std::process::id())), pip, state };
+        let _ = fs::remove_dir_all(&site.folder);
+        run(Command::new(base).args(["-I", "-m", "venv", "--without-pip"]).arg(&site.folder), &site.state)?;
+        Ok(site)
+    }
+
     /// Runs pip for this folder: with these arguments, one that names a file, and then these packages.
-    fn run_pip(&self, arguments: &[&str], file: &Path, packages: &[String]) -> Result<Output, Fault> {
+    fn run_pip(&self, arguments: &[&str], file: &Path, packages: &[String]) -> Result<Vec<u8>, Fault> {
         let mut words = self.pip.iter();
         let mut pip = Command::new(words.next().map_or(Path::new("pip"), PathBuf::as_path));
         pip.args(words).arg("--python").arg(self.folder.join("bin/python")).args(["--disable-pip-version-check", "--no-input", "--quiet"]);
@@ -219,7 +221,7 @@ impl Site {
         let versions = kept.iter().flat_map(|lock| &lock.pinned).map(|Pinned { name, version, .. }| format!("{name}=={version}\n"));
         fs::write(&bounds, versions.collect::<String>())?;
         let arguments = ["--dry-run", "--ignore-installed", "--report", "-", "-c"];
-        let mut pinned = reported(&self.run_pip(&arguments, &bounds, packages)?.stdout)?;
+        let mut pinned = reported(&self.run_pip(&arguments, &bounds, packages)?)?;
         pinned.sort();
         fs::remove_file(&bounds)?;
         Ok(pinned)
@@ -231,6 +233,16 @@ impl Site {
         fs::write(&list, lock.text())?;
         self.run_pip(&["--no-deps", "--require-hashes", "-r"], &list, &[])?;
         Ok(fs::remove_file(&list)?)
+    }
+
+    /// Moves the whole environment to its place.
+    fn put(&self, lock: &Lock, place: &Path) -> io::Result<()> {
+        fs::write(self.folder.join(STAMP), lock.text())?;
+        // What is there without its stamp was left by a machine that went down.
+        if place.exists() {
+            fs::remove_dir_all(place)?;
+        }
+        fs::rename(&self.folder, place)
     }
 }
 
@@ -246,72 +258,50 @@ fn reported(text: &[u8]) -> Result<Vec<Pinned>, Fault> {
     items.iter().map(one).collect::<Result<_, _>>().map_err(|fault| Fault::Use(format!("pip's report: {fault}")))
 }
 
-/// Programs run as another user where the server is root, so everybody must be able to read what was installed.
-fn open_to_readers(folder: &Path) -> Result<(), Fault> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_symlink() {
-            continue;
-        }
-        let mode = entry.metadata()?.permissions().mode();
-        let wanted = mode | if kind.is_dir() || mode & 0o100 != 0 { 0o555 } else { 0o444 };
-        if mode != wanted {
-            fs::set_permissions(entry.path(), fs::Permissions::from_mode(wanted))?;
-        }
-        if kind.is_dir() {
-            open_to_readers(&entry.path())?;
-        }
-    }
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-    Ok(())
-}
-
-/// Runs a command to its end, or to the emergency stop, which kills it with everything that it started.
-fn run(command: &mut Command, state: &StateDir) -> Result<Output, Fault> {
+/// What a command writes; it runs to its end, or to the emergency stop, which kills it with everything that it started.
+fn run(command: &mut Command, state: &StateDir) -> Result<Vec<u8>, Fault> {
     let name = Path::new(command.get_program()).display().to_string();
     let stopped = || Fault::Use("the emergency stop is on: nothing is installed; lift it with `toolgate resume`".to_owned());
     if state.is_killed() {
         return Err(stopped());
     }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
     let mut child = command.spawn().map_err(|fault| Fault::Use(format!("`{name}` cannot be started: {fault}")))?;
-    let (output, error) = (child.stdout.take(), child.stderr.take());
-    let output = std::thread::scope(|scope| -> io::Result<Output> {
-        let (stdout, stderr) = (scope.spawn(|| all_of(output)), scope.spawn(|| all_of(error)));
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if state.is_killed() {
-                // INVARIANT: it was not waited for yet, so its number is still its own.
-                processes::kill_tree(child.id());
-            }
-            std::thread::sleep(LOOK);
-        };
-        Ok(Output { status, stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default() })
-    })?;
-    if output.status.success() {
-        return Ok(output);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if state.is_killed() {
+            // INVARIANT: it was not waited for yet, so its number is still its own.
+            processes::kill_tree(child.id());
+        }
+        std::thread::sleep(LOOK);
+    };
+    if status.success() {
+        return Ok(written(output)?);
     }
     if state.is_killed() {
         return Err(stopped());
     }
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let complaint = written(errors)?;
+    let complaint = String::from_utf8_lossy(&complaint);
     let lines: Vec<&str> = complaint.lines().collect();
     let last = lines.get(lines.len().saturating_sub(COMPLAINT)..).unwrap_or_default().join("\n");
     Err(Fault::Use(format!("`{name}` failed:\n{last}")))
 }
 
+/// What a command has written into a file.
+fn written(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Between two looks at an installer and at the emergency stop.
 const LOOK: Duration = Duration::from_millis(5);
 
-fn all_of(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // What came before a fault is what there is to tell.
-    let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
-    bytes
-}
 /// Lines of an installer's complaint that are passed on.
 const COMPLAINT: usize = 12;
 
