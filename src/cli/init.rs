@@ -22,9 +22,12 @@ const SHORT: &str = include_str!("init.toml");
 /// The shipped manifest, every key with its comment.
 const FULL: &str = include_str!("../../tools.toml");
 
-/// What a first manifest opens. What no flag says is asked, or takes its default.
+/// Write a commented tools.toml and print the snippet for a client.
+// What no flag says is asked, or takes its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct Answers {
+pub struct Init {
+    /// Where to. Default: here.
+    pub dir: Option<PathBuf>,
     /// The folder agents work in, relative to the manifest or absolute. Default: its own.
     #[arg(long, value_name = "PATH")]
     pub folder: Option<PathBuf>,
@@ -50,28 +53,19 @@ pub struct Answers {
     /// Write every key with its comment.
     #[arg(long)]
     pub full: bool,
-}
-
-/// Write a commented tools.toml and print the snippet for a client.
-#[derive(Debug, Args)]
-pub struct Init {
-    /// Where to. Default: here.
-    dir: Option<PathBuf>,
-    #[command(flatten)]
-    answers: Answers,
     /// Ask nothing: what no flag says takes its default.
     #[arg(long, short)]
-    pub(super) yes: bool,
+    pub yes: bool,
     /// Replace an existing tools.toml.
     #[arg(long)]
-    force: bool,
+    pub force: bool,
 }
 
-pub(super) fn run(Init { dir, mut answers, yes, force }: Init, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
-    if !yes && !globals.json {
+pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+    if !answers.yes && !globals.json {
         complete(&mut answers, &mut io::stdin().lock(), out)?;
     }
-    let file = write(dir.as_deref().unwrap_or(Path::new(".")), &answers, force)?;
+    let file = write(answers.dir.as_deref().unwrap_or(Path::new(".")), &answers)?;
     trust::keep(&file, &trust::digest(&text_file::read(&file)?))?;
     let mut text = format!("wrote {}\n", file.display());
     let (mut snippet, mut note) = (None, None);
@@ -87,7 +81,7 @@ pub(super) fn run(Init { dir, mut answers, yes, force }: Init, globals: &Globals
 
 /// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.
 /// # Errors  When nothing can be written or read.
-fn complete(answers: &mut Answers, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<()> {
+fn complete(answers: &mut Init, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<()> {
     if answers.folder.is_none() {
         answers.folder = ask(input, out, "Which folder shall agents work in? [.]", |text| Some(PathBuf::from(text)))?;
     }
@@ -131,7 +125,7 @@ fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: im
 
 /// The manifest for these answers: the short or the full one with the lines changed that they are about.
 /// # Errors  When the folder's name is no text.
-fn manifest(answers: &Answers) -> io::Result<String> {
+fn manifest(answers: &Init) -> io::Result<String> {
     let Some(folder) = answers.folder.as_deref().unwrap_or(Path::new(".")).to_str() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
     };
@@ -173,7 +167,7 @@ fn put(document: &mut DocumentMut, key: &[&str], new: impl Into<Value>) {
     }
 }
 
-fn add(document: &mut DocumentMut, Answers { allow, interpreter, imports, .. }: &Answers) {
+fn add(document: &mut DocumentMut, Init { allow, interpreter, imports, .. }: &Init) {
     let (mut domains, mut internal) = (Array::new(), Array::new());
     for address in allow {
         // Another scheme is told as a fault of the manifest.
@@ -197,13 +191,13 @@ fn add(document: &mut DocumentMut, Answers { allow, interpreter, imports, .. }: 
 }
 
 /// Writes `tools.toml` into `dir` and gives its absolute path.
-/// # Errors  When it exists and `force` is not set, or cannot be written.
-fn write(dir: &Path, answers: &Answers, force: bool) -> io::Result<PathBuf> {
+/// # Errors  When it exists and is not to be replaced, or cannot be written.
+fn write(dir: &Path, answers: &Init) -> io::Result<PathBuf> {
     let text = manifest(answers)?;
     std::fs::create_dir_all(dir)?;
     let file = dir.canonicalize()?.join("tools.toml");
     let is_new = file.symlink_metadata().is_err();
-    if !force && !is_new {
+    if !answers.force && !is_new {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists; --force replaces it", file.display())));
     }
     text_file::replace(&file, &text)?;
@@ -220,10 +214,10 @@ mod tests {
 
     #[test]
     fn the_default_answers_give_a_short_manifest_or_the_shipped_one() {
-        let short = manifest(&Answers::default()).unwrap();
+        let short = manifest(&Init::default()).unwrap();
         assert_eq!(short, SHORT);
         assert!(short.lines().count() <= 40);
-        assert_eq!(manifest(&Answers { full: true, ..Answers::default() }).unwrap(), FULL);
+        assert_eq!(manifest(&Init { full: true, ..Init::default() }).unwrap(), FULL);
         // What the short one leaves out has the values of the full one by default.
         let read = |text: &str| manifest::parse(text, tools::specs()).unwrap();
         let (short, full) = (read(SHORT), read(FULL));
@@ -235,7 +229,7 @@ mod tests {
     #[test]
     fn each_answer_changes_its_line_and_no_other() {
         let answers =
-            Answers { folder: Some("/home/a \"b\"".into()), network: Some(true), python: Some(false), full: true, ..Answers::default() };
+            Init { folder: Some("/home/a \"b\"".into()), network: Some(true), python: Some(false), full: true, ..Init::default() };
         let text = manifest(&answers).unwrap();
         let changed: Vec<&str> = text.lines().zip(FULL.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
@@ -255,7 +249,7 @@ mod tests {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let with = |allow: &[&str], imports: &[&str]| {
             let interpreter = Some("/envs/data/bin/python".to_owned());
-            let answers = Answers { allow: words(allow), interpreter, imports: words(imports), full: true, ..Answers::default() };
+            let answers = Init { allow: words(allow), interpreter, imports: words(imports), full: true, ..Init::default() };
             manifest(&answers)
         };
         let text = with(&["docs.python.org", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"]).unwrap();
@@ -282,35 +276,30 @@ mod tests {
     #[test]
     fn questions_are_asked_until_they_are_answered_and_only_where_no_flag_did() {
         let mut out = Vec::new();
-        let mut answers = Answers { python: Some(false), ..Answers::default() };
+        let mut answers = Init { python: Some(false), ..Init::default() };
         complete(&mut answers, &mut "src\nperhaps\nYES\nnetscape\nzed\n".as_bytes(), &mut out).unwrap();
-        let wanted = Answers {
-            folder: Some("src".into()),
-            network: Some(true),
-            python: Some(false),
-            client: Client::named("zed"),
-            ..Answers::default()
-        };
+        let wanted =
+            Init { folder: Some("src".into()), network: Some(true), python: Some(false), client: Client::named("zed"), ..Init::default() };
         assert_eq!(answers, wanted);
         let asked = String::from_utf8(out).unwrap();
         assert!(!asked.contains("Python") && asked.contains("`perhaps` is no answer"), "{asked}");
-        let mut none = Answers::default();
+        let mut none = Init::default();
         complete(&mut none, &mut "".as_bytes(), &mut Vec::new()).unwrap();
-        assert_eq!(none, Answers::default());
+        assert_eq!(none, Init::default());
     }
 
     #[test]
     fn an_existing_manifest_is_kept_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tools.toml"), "mine").unwrap();
-        assert_eq!(write(folder.path(), &Answers::default(), false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(write(folder.path(), &Init::default()).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(folder.path().join("tools.toml")).unwrap(), "mine");
         std::fs::set_permissions(folder.path().join("tools.toml"), std::fs::Permissions::from_mode(0o600)).unwrap();
-        let file = write(folder.path(), &Answers::default(), true).unwrap();
+        let file = write(folder.path(), &Init { force: true, ..Init::default() }).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), SHORT);
         let mode = |file: &Path| file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&file), 0o600, "its mode stays");
-        let file = write(&folder.path().join("new"), &Answers::default(), false).unwrap();
+        let file = write(&folder.path().join("new"), &Init::default()).unwrap();
         assert_eq!(mode(&file), 0o644, "other users of the machine can read a new one");
     }
 }
