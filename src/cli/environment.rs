@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::manifest::{Lock, Manifest};
+use crate::sandbox::programs::on_search_path;
 
 /// The folder of the environments, below the state folder.
 pub(super) const FOLDER: &str = "python";
@@ -92,12 +93,10 @@ pub(super) fn base(manifest: &Manifest, file: Option<&Path>) -> PathBuf {
 pub(super) fn is_there(manifest: &Manifest, file: Option<&Path>) -> bool {
     let written = &manifest.python.interpreter;
     let base = base(manifest, file);
-    let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     if written.contains('/') {
-        return is_program(&base);
+        return base.is_file() && rustix::fs::access(&base, rustix::fs::Access::EXEC_OK).is_ok();
     }
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    *written == Manifest::default().python.interpreter || std::env::split_paths(&search).any(|folder| is_program(&folder.join(&base)))
+    *written == Manifest::default().python.interpreter || on_search_path(&base).is_some()
 }
 
 /// The lock file of a manifest: beside it, with the ending `.lock`.

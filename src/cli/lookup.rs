@@ -30,10 +30,14 @@ pub enum By {
     Place,
 }
 
+/// A path that the environment names.
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from)
+}
+
 /// The manifest that is meant: the flag, the environment, upward from here, the configuration folder. None: the built-in one.
 /// # Errors  What keeps a file that was found from being used.
 pub fn manifest(flag: Option<&Path>) -> Result<Option<Manifest>, Fault> {
-    let variable = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     if let Some(file) = flag.map(Path::to_owned).or_else(|| variable("TOOLGATE_MANIFEST")) {
         return Ok(Some(Manifest { path: file, by: By::Name }));
     }
@@ -51,7 +55,7 @@ pub fn manifest(flag: Option<&Path>) -> Result<Option<Manifest>, Fault> {
 
 /// The manifest that a server which starts in this folder finds, where nothing names one.
 pub fn above(here: &Path) -> Option<PathBuf> {
-    upward(&here.canonicalize().ok()?, std::env::var_os("HOME").map(PathBuf::from).as_deref())
+    upward(&here.canonicalize().ok()?, variable("HOME").as_deref())
 }
 
 /// The first manifest from `here` upward: to the top of its repository, else to the user's home. Outside of both it is looked for here alone.

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 
 use super::guarded::guarded;
-use super::lookup::{self, By};
+use super::lookup::{self, By, variable};
 use super::run::Fault;
 use super::{check, environment, rule_files, trust};
 use crate::audit::Log;
@@ -147,7 +147,6 @@ fn state_path(dir: Option<&str>, file: Option<&Path>) -> Result<PathBuf, Fault> 
 /// The state folder where no manifest says another: of the command line, the environment, or the user.
 /// # Errors  When there is no place for it.
 pub(super) fn own_state() -> Result<PathBuf, Fault> {
-    let variable = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     let of_user = || variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state"))).map(|base| base.join("toolgate"));
     NAMED_STATE.get().cloned().or_else(|| variable("TOOLGATE_STATE_DIR")).or_else(of_user).ok_or_else(|| {
         Fault::Use("there is no place for the state folder; give `--state-dir`, or set TOOLGATE_STATE_DIR or `[state] dir`".to_owned())

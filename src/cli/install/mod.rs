@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::lookup::{self, variable};
 use super::run::{End, Fault, Globals, Report};
-use super::{lookup, setup, text_file, trust};
+use super::{setup, text_file, trust};
+use crate::sandbox::programs::on_search_path;
 pub use clients::Client;
 use clients::Format;
 pub(super) use edit::snippet;
@@ -61,9 +63,8 @@ impl Written {
 impl Places {
     /// Those of the user of this process.
     pub(super) fn of_user() -> Result<Self, Fault> {
-        let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| Fault::Use("HOME is not set".to_owned()))?;
-        let config =
-            std::env::var_os("XDG_CONFIG_HOME").filter(|text| !text.is_empty()).map_or_else(|| home.join(".config"), PathBuf::from);
+        let home = variable("HOME").ok_or_else(|| Fault::Use("HOME is not set".to_owned()))?;
+        let config = variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         Ok(Self { home, config, project: std::env::current_dir()? })
     }
 }
@@ -147,7 +148,8 @@ pub(super) fn server(client: &Client, flag: Option<&Path>, places: &Places) -> R
     if let Some(dir) = setup::named_state() {
         arguments.extend(["--state-dir".to_owned(), dir.display().to_string()]);
     }
-    let is_found = on_search_path(&program);
+    // Whether a client that starts `toolgate` starts this program.
+    let is_found = on_search_path(Path::new("toolgate")).is_some_and(|found| found.canonicalize().ok() == program.canonicalize().ok());
     if shared && is_found {
         words.push_str("the file can be shared: it names no folder of this machine; each of its users runs `toolgate trust` once\n");
     } else if shared {
@@ -157,13 +159,6 @@ pub(super) fn server(client: &Client, flag: Option<&Path>, places: &Places) -> R
     }
     let program = if shared && is_found { "toolgate".to_owned() } else { program.display().to_string() };
     Ok((Server { program, arguments }, words))
-}
-
-/// Whether the name `toolgate` finds this program.
-fn on_search_path(program: &Path) -> bool {
-    let first = std::env::var_os("PATH")
-        .and_then(|path| std::env::split_paths(&path).map(|folder| folder.join("toolgate")).find(|file| file.is_file()));
-    first.and_then(|file| file.canonicalize().ok()).is_some_and(|file| program.canonicalize().is_ok_and(|program| program == file))
 }
 
 /// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
