@@ -252,25 +252,17 @@ fn columns(as_json: bool, out: &mut dyn Write) -> io::Result<()> {
 
 /// A record for a person: time, event, tool, what came of it and why, then what matters of the rest.
 fn one_line(record: &Stored) -> String {
-    let outcome = [record.text("status"), record.text("decision")].into_iter().find(|word| !word.is_empty()).unwrap_or_default();
-    let why = ["reason", "error_code", "why", "reason_given"]
-        .map(|name| record.text(name))
-        .into_iter()
-        .find(|why| !why.is_empty() && *why != "ok");
-    let outcome = match (outcome, why) {
-        ("", None) => "-".to_owned(),
-        ("", Some(why)) => why.to_owned(),
-        (outcome, None) => outcome.to_owned(),
-        (outcome, Some(why)) => format!("{outcome}: {why}"),
-    };
-    let tool = if record.text("tool").is_empty() { "-" } else { record.text("tool") };
-    let (event, tool, outcome) = (plain(record.text("ev")), plain(tool), plain(&outcome));
+    let first = |names: &[&str]| names.iter().map(|name| record.text(name)).find(|text| !text.is_empty());
+    let why =
+        ["reason", "error_code", "why", "reason_given"].map(|name| record.text(name)).into_iter().find(|why| !["", "ok"].contains(why));
+    let outcome = first(&["status", "decision"]).into_iter().chain(why).collect::<Vec<_>>().join(": ");
+    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { plain(text) };
+    let (event, tool, outcome) = (plain(record.text("ev")), or_dash(record.text("tool")), or_dash(&outcome));
     let mut line = format!("{}  {event:<18}  {tool:<16}  {outcome:<28}", plain(record.text("ts")));
     let about = ["path", "from", "url", "query"].iter().find_map(|name| record.fields.get("args")?.get(name)?.as_str());
-    let about =
-        about.or_else(|| ["question", "host", "manifest", "from"].into_iter().map(|name| record.text(name)).find(|text| !text.is_empty()));
+    let about = about.or_else(|| first(&["question", "host", "manifest", "from"]));
     let duration = record.fields.get("duration_ms").map(|took| format!("{took} ms"));
-    let who = ["operator", "answerer", "principal"].into_iter().map(|name| record.text(name)).find(|text| !text.is_empty());
+    let who = first(&["operator", "answerer", "principal"]);
     for part in about.into_iter().chain(duration.as_deref()).chain(who).chain([record.text("call")]) {
         if !part.is_empty() {
             line.push_str("  ");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::run::{self, End, Globals, Report};
 use super::setup::{self, Found};
@@ -82,11 +82,7 @@ pub fn failed_tests(manifest: &Manifest) -> Vec<Fault> {
     let manifest = Arc::new(manifest.clone());
     let mut failed = Vec::new();
     for (index, test) in manifest.tests.iter().enumerate() {
-        let request = Map::from_iter([
-            ("profile".to_owned(), Value::String(test.profile.clone())),
-            ("tool".to_owned(), Value::String(test.call.tool.clone())),
-            ("args".to_owned(), Value::Object(test.call.args.clone())),
-        ]);
+        let request = json!({"profile": test.profile, "tool": test.call.tool, "args": test.call.args});
         let decided = decide_request(&manifest, &request, &test.state, None);
         let is_planned = decided.is_planned();
         let verdict = decided.verdict;

@@ -108,11 +108,7 @@ fn several(
         let part = Call { caller: call.caller.clone(), tool, arguments: piece.arguments, malformed: None };
         decide(manifest, &part, state, look)
     });
-    let strictest = parts.max_by_key(|part| match part.verdict.decision {
-        Decision::Allow => 0,
-        Decision::Ask => 1,
-        Decision::Deny => 2,
-    });
+    let strictest = parts.max_by_key(|part| part.verdict.decision);
     *decided = strictest.ok_or_else(|| Refusal::new(Code::Internal, "the call has no parts"))?;
     Ok(decided.verdict.clone())
 }

@@ -97,7 +97,20 @@ impl HttpChoice {
         // The command line names both or none.
         let Some((certificate, key)) = self.tls_cert.as_deref().zip(self.tls_key.as_deref()) else { return Ok(None) };
         super::guarded::name_files(&[certificate, key]);
-        tls(certificate, key).map(|config| Some(Arc::new(config)))
+        let unusable = |file: &Path, why: &str| Fault::Use(format!("`{}` {why}", file.display()));
+        let read = |file: &Path| std::fs::read(file).map_err(|fault| unusable(file, &format!("cannot be read: {fault}")));
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
+        let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or_else(|| unusable(certificate, "holds no PEM certificate"))?;
+        let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| unusable(key, "holds no PEM private key"))?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|fault| Fault::Use(fault.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(chain, secret)
+            .map_err(|fault| unusable(certificate, &format!("and its key cannot be used: {fault}")))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Some(Arc::new(config)))
     }
 }
 
@@ -165,23 +178,6 @@ async fn open(address: &Address) -> io::Result<Door> {
         }
     };
     door.map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be listened on: {fault}", address.shown())))
-}
-
-fn tls(certificate: &Path, key: &Path) -> Result<rustls::ServerConfig, Fault> {
-    let unusable = |file: &Path, why: &str| Fault::Use(format!("`{}` {why}", file.display()));
-    let read = |file: &Path| std::fs::read(file).map_err(|fault| unusable(file, &format!("cannot be read: {fault}")));
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
-    let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or_else(|| unusable(certificate, "holds no PEM certificate"))?;
-    let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| unusable(key, "holds no PEM private key"))?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|fault| Fault::Use(fault.to_string()))?
-        .with_no_client_auth()
-        .with_single_cert(chain, secret)
-        .map_err(|fault| unusable(certificate, &format!("and its key cannot be used: {fault}")))?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 /// Reads the keys of an issuer: a file beside the manifest, or a URL through the egress guard.

@@ -43,6 +43,12 @@ pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(opened)))
 }
 
+/// An object without the members that are null.
+pub(super) fn without_nulls(mut object: Value) -> Value {
+    object.as_object_mut().into_iter().for_each(|members| members.retain(|_, value| !value.is_null()));
+    object
+}
+
 /// Answers every line of `input` that is a case. A line that is none is answered with `{"id","error"}` (the `id` where there is one), and the next
 /// is read; of a line longer than `longest` bytes the rest is skipped. Empty lines count for nothing. Gives the number of lines that were no case.
 ///

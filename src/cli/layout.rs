@@ -4,25 +4,19 @@ use std::io::{self, IsTerminal};
 
 use crate::filter::escape_line;
 
-/// Whether output is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
-    /// With escape sequences of our own.
-    On,
-    /// Plain text.
-    Off,
-}
+/// Whether output is coloured, with escape sequences of our own.
+#[derive(Debug, Clone, Copy)]
+pub struct Colour(pub bool);
 
 impl Colour {
-    /// On where standard output is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
+    /// Where standard output is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
     pub fn of_stdout() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-        if wanted && io::stdout().is_terminal() { Self::On } else { Self::Off }
+        Self(std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) && io::stdout().is_terminal())
     }
 
     /// The text, in the colour of this SGR code (ECMA-48, 8.3.117) where there are colours.
     pub fn paint(self, code: &str, text: &str) -> String {
-        if self == Self::On { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 

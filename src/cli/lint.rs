@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_snippet_is_underlined_where_the_finding_is() {
         let report = python::check(b"x = 1\ny = (eval)(\"1\")\n", &Rules::default());
-        let shown = pretty(&report, "a.py", Colour::Off);
+        let shown = pretty(&report, "a.py", Colour(false));
         assert!(shown.contains("2 | y = (eval)(\"1\")\n  |      ^^^^\n"), "{shown}");
         assert!(shown.ends_with("a.py: refused, 1 to mend\n"));
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_program_cannot_steer_the_terminal() {
         let source = "s = '\x1b]0;owned\x07\u{202e}\u{e0041}\u{9b}'; eval(s)\n";
-        let shown = pretty(&python::check(source.as_bytes(), &Rules::default()), "a\x1b[2J.py", Colour::Off);
+        let shown = pretty(&python::check(source.as_bytes(), &Rules::default()), "a\x1b[2J.py", Colour(false));
         assert!(shown.chars().all(|c| c == '\n' || !crate::audit::is_hidden(c)), "{shown}");
         assert!(shown.contains("\\u{1b}]0;owned\\u{7}\\u{202e}"));
     }

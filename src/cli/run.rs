@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use serde_json::Value;
 
+use super::jsonl::Input;
 use super::logs::LogFormat;
 use super::packages::PackagesCommand;
 use super::{
@@ -55,8 +56,10 @@ enum Command {
     Explain(explain::Explain),
     Simulate(simulate::Simulate),
     Lint(lint::Lint),
-    Scan(scan::Scan),
-    Extract(extract::Extract),
+    /// Run the filters alone: secrets, personal data, injection, hidden text.
+    Scan(Input),
+    /// Run the reader alone: HTML to Markdown.
+    Extract(Input),
     Python(python::Python),
     /// Build the Python environment that `[python] packages` names.
     #[command(subcommand)]

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
-use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,14 +14,7 @@ use super::setup;
 use crate::filter::{self, Finding, Kind};
 use crate::manifest::ContentRules;
 
-/// Run the filters alone: secrets, personal data, injection, hidden text.
-#[derive(Debug, Args)]
-pub struct Scan {
-    #[command(flatten)]
-    input: Input,
-}
-
-pub(super) fn run(Scan { input }: &Scan, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
+pub(super) fn run(input: &Input, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
     let rules = match &globals.manifest {
         Some(file) => setup::find(Some(file), &[])?.manifest.filters.rules,
         None => ContentRules::default(),

@@ -86,17 +86,12 @@ fn judge(Case { policy, request, state, .. }: &Case) -> Verdict {
         Ok(manifest) => Arc::new(manifest),
         Err(refusal) => return Verdict::deny(refusal, None),
     };
-    let table = |part: &StrictJson| part.value.as_object().cloned().unwrap_or_default();
-    decide_request(&manifest, &table(request), &table(state), request.twice.as_ref().map(ToString::to_string)).verdict
+    let state = state.value.as_object().cloned().unwrap_or_default();
+    decide_request(&manifest, &request.value, &state, request.twice.as_ref().map(ToString::to_string)).verdict
 }
 
 /// Judges one request in one world, with what was known when it was judged.
-pub fn decide_request(
-    manifest: &Arc<Manifest>,
-    request: &Map<String, Value>,
-    state: &Map<String, Value>,
-    malformed: Option<String>,
-) -> Decided {
+pub fn decide_request(manifest: &Arc<Manifest>, request: &Value, state: &Map<String, Value>, malformed: Option<String>) -> Decided {
     let text = |name: &str, missing: &str| request.get(name).and_then(Value::as_str).unwrap_or(missing).to_owned();
     let caller = Caller {
         principal: text("principal", "p1"),

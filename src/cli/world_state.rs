@@ -11,7 +11,7 @@ use crate::model::{Bytes, Caller, Level};
 use crate::policy::{Answer, AnswerChannel, Budgets, Channels, Grant, Moment, Response, Review, Scope, State};
 
 /// Reads a state. What is not described is ordinary: nothing is stopped, nothing was used, everybody can be asked.
-pub fn read(state: &Map<String, Value>, request: &Map<String, Value>, caller: &Caller, tool: &str) -> State {
+pub fn read(state: &Map<String, Value>, request: &Value, caller: &Caller, tool: &str) -> State {
     let now = state.get("now").and_then(moment).unwrap_or_default();
     let used = state.get("used");
     let can_ask = |channel: &str| state.get("channels").is_none_or(|channels| texts(channels).any(|open| open == channel));

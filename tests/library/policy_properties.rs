@@ -69,7 +69,7 @@ impl Read {
 
     fn judged(&self, (request, state): &(Value, Value)) -> Verdict {
         match &self.0 {
-            Some(manifest) => decide_request(manifest, request.as_object().unwrap(), state.as_object().unwrap(), None).verdict,
+            Some(manifest) => decide_request(manifest, request, state.as_object().unwrap(), None).verdict,
             None => Verdict::deny(Refusal::new(Code::PolicyInvalid, "no manifest"), None),
         }
     }

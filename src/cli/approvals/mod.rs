@@ -13,6 +13,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::jsonl::without_nulls;
 use super::run::{End, Fault, Report};
 use crate::audit::{is_hidden, plain};
 use crate::policy::Scope;
@@ -238,11 +239,8 @@ fn answer(folder: &StateDir, reply: &Reply, decision: &str, as_json: bool, out: 
     let by = if is_done { format!(", by {}", plain(text(&json, "operator"))) } else { String::new() };
     let note = Some(plain(text(&json, "note"))).filter(|note| !note.is_empty()).map(|note| note + "\n");
     let text = format!("{done}{by}\n{}", note.unwrap_or_default());
-    if let Some(fields) = json.as_object_mut() {
-        fields.insert("id".to_owned(), json!(id));
-        fields.retain(|_, value| !value.is_null());
-    }
-    Ok(Report { json, text, end: End::of(is_done) })
+    json.as_object_mut().into_iter().for_each(|fields| drop(fields.insert("id".to_owned(), json!(id))));
+    Ok(Report { json: without_nulls(json), text, end: End::of(is_done) })
 }
 
 /// Asks for a passphrase: on a terminal without echo, else the next line of standard input, so that scripts can give one. None: an empty one.

@@ -1,5 +1,6 @@
 //! What is known of each client: its file, how servers stand in it, whether it shows a server's questions. The table is `clients.toml`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -24,12 +25,9 @@ pub struct Client {
     pub(super) entry: Map<String, Value>,
 }
 
-#[derive(Default, Deserialize)]
-struct Table {
-    client: Vec<Client>,
-}
-
-static CLIENTS: LazyLock<Vec<Client>> = LazyLock::new(|| toml::from_str::<Table>(include_str!("clients.toml")).unwrap_or_default().client);
+static CLIENTS: LazyLock<Vec<Client>> = LazyLock::new(|| {
+    toml::from_str::<BTreeMap<String, Vec<Client>>>(include_str!("clients.toml")).unwrap_or_default().remove("client").unwrap_or_default()
+});
 
 /// How a client writes its configuration.
 #[derive(Debug, PartialEq, Eq)]
