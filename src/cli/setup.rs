@@ -49,8 +49,6 @@ pub struct Found {
     pub file: Option<PathBuf>,
     /// How it came to be meant.
     pub by: By,
-    /// Its text.
-    pub text: String,
     /// The manifest, its roots placed.
     pub manifest: Manifest,
 }
@@ -58,7 +56,7 @@ pub struct Found {
 impl Found {
     /// The built-in one.
     pub fn builtin() -> Self {
-        Self { file: None, by: By::Name, text: String::new(), manifest: Manifest::builtin() }
+        Self { file: None, by: By::Name, manifest: Manifest::builtin() }
     }
 
     /// The state folder of its servers.
@@ -88,7 +86,7 @@ pub fn find(named: Option<&Path>, roots: &[(String, PathBuf)]) -> Result<Found, 
         return Ok(Found::builtin());
     };
     let text = super::text_file::read(&file).map_err(unusable(format!("the manifest `{}` cannot be read", file.display())))?;
-    Ok(Found { by, ..read(&file, text, roots)? })
+    Ok(Found { by, ..read(&file, &text, roots)? })
 }
 
 /// Like [`find`], for what serves by a manifest or starts what it names.
@@ -101,9 +99,9 @@ pub fn find_trusted(named: Option<&Path>, roots: &[(String, PathBuf)]) -> Result
 
 /// Reads a text as the manifest that lies at `file`, with roots that the command line put elsewhere.
 /// # Errors  Every fault of it at once.
-pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Found, Fault> {
+pub fn read(file: &Path, text: &str, roots: &[(String, PathBuf)]) -> Result<Found, Fault> {
     let refused = |faults| Fault::Manifest { file: file.to_owned(), faults };
-    let mut manifest = manifest::parse(&text, tools::specs()).map_err(refused)?;
+    let mut manifest = manifest::parse(text, tools::specs()).map_err(refused)?;
     let canonical = file.canonicalize().map_err(unusable(format!("the manifest `{}` cannot be found", file.display())))?;
     for (name, path) in roots {
         let path = std::path::absolute(path).map_err(unusable(format!("`{}` is no place", path.display())))?;
@@ -116,7 +114,7 @@ pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Fo
     if let Ok(state) = state_path(manifest.state.dir.as_deref(), Some(&canonical)) {
         manifest.python.installed = environment::installed(&manifest, Some(&canonical), &state);
     }
-    Ok(Found { file: Some(canonical), by: By::Name, text, manifest })
+    Ok(Found { file: Some(canonical), by: By::Name, manifest })
 }
 
 /// The state folder that the command line names for every command of this process.
@@ -166,7 +164,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Fault> {
     let table: toml::Table = text.parse().unwrap_or_default();
     let Some(dir) = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str) else { return own_state() };
     let file = found.path.canonicalize()?;
-    let sha256 = || read(&file, text.clone(), &[]).map_or_else(|_| trust::digest(&text), |found| found.manifest.sha256);
+    let sha256 = || read(&file, &text, &[]).map_or_else(|_| trust::digest(&text), |found| found.manifest.sha256);
     if found.by == By::Place && !trust::is_trusted(&file, &sha256()) {
         tracing::warn!("`{}` is not trusted, so its `[state] dir` is not used; name it with `--manifest` to use it", file.display());
         return own_state();

@@ -12,7 +12,7 @@ use super::http::HttpChoice;
 use super::lookup::By;
 use super::run::Fault;
 use super::setup::{self, Choice, Found};
-use super::{text_file, trust};
+use super::trust;
 use crate::manifest::Manifest;
 use crate::reload::{Look, Offer, Source};
 
@@ -65,9 +65,8 @@ impl ManifestFile {
     pub(super) fn of(choice: &Choice, http: &HttpChoice, found: &Found) -> Result<Option<Self>, Fault> {
         let Some(path) = found.file.clone() else { return Ok(None) };
         let state = found.state()?;
-        // A change between the reading and now is a change.
-        let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
-        let seen = Mutex::new(Seen { mark, is_bound: is_bound(&path, found.by, &found.manifest), held: None });
+        // Without a mark the file is read at the first look: it may have changed since it was found.
+        let seen = Mutex::new(Seen { mark: None, is_bound: is_bound(&path, found.by, &found.manifest), held: None });
         Ok(Some(Self { choice: choice.clone(), http: http.clone(), path, by: found.by, state, seen }))
     }
 
