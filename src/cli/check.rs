@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Check, globals: &Globals) -> Result<Report, run::F
         return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": []}), text, end: End::Done });
     };
     let name = path.display().to_string();
-    match held(&path, arguments.policy_only) {
+    let (faults, why, text) = match held(&path, arguments.policy_only) {
         Ok((found, unready)) => {
             let (roots, profiles, tests) = (found.manifest.roots.len(), found.manifest.profiles.len(), found.manifest.tests.len());
             let json = json!({
@@ -41,24 +41,20 @@ pub(super) fn run(arguments: &Check, globals: &Globals) -> Result<Report, run::F
             if let Some(why) = unready {
                 let _ = writeln!(text, "run_python is refused until then: {why}");
             }
-            Ok(Report { json, text, end: End::Done })
+            return Ok(Report { json, text, end: End::Done });
         }
         // A file that cannot be read was not checked.
-        Err(fault @ run::Fault::Use(_)) if text_file::read(&path).is_err() => Err(fault),
+        Err(fault @ run::Fault::Use(_)) if text_file::read(&path).is_err() => return Err(fault),
         Err(run::Fault::Manifest { faults, .. }) => {
-            let text = pretty(&name, &text_file::read(&path)?, &faults);
-            let text = format!("{text}{} fault(s); nothing is served by this manifest\n", faults.len());
+            let text = format!("{}{} fault(s); ", pretty(&name, &text_file::read(&path)?, &faults), faults.len());
             let row = |fault: &Fault| json!({"line": fault.location.map(|at| at.line), "column": fault.location.map(|at| at.column), "message": fault.to_string()});
-            let faults: Vec<Value> = faults.iter().map(row).collect();
-            Ok(Report { json: json!({"valid": false, "manifest": name, "faults": faults, "why": null}), text, end: End::Negative })
+            (faults.iter().map(row).collect(), None, text)
         }
         // What the machine says no with is a no to the manifest; in the words of a start.
-        Err(fault) => {
-            let text = format!("{name}: {fault}\nnothing is served by this manifest\n");
-            let json = json!({"valid": false, "manifest": name, "faults": [], "why": fault.to_string()});
-            Ok(Report { json, text, end: End::Negative })
-        }
-    }
+        Err(fault) => (Vec::new(), Some(fault.to_string()), format!("{name}: {fault}\n")),
+    };
+    let json = json!({"valid": false, "manifest": name, "faults": faults, "why": why});
+    Ok(Report { json, text: text + "nothing is served by this manifest\n", end: End::Negative })
 }
 
 /// A manifest that may be served, and why its programs may not run yet.
