@@ -9,8 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::lookup::{self, By};
@@ -26,15 +25,6 @@ use crate::policy::effect::meaning;
 /// The folder below the user's state folder.
 const FOLDER: &str = "trusted";
 
-/// What was trusted: one file a manifest.
-#[derive(Debug, Serialize, Deserialize)]
-struct Trusted {
-    /// The manifest's canonical path.
-    manifest: PathBuf,
-    /// The digest of its text and of its files of rules.
-    sha256: String,
-}
-
 /// Where trust is kept. No call may touch it.
 pub(super) fn folder() -> Result<PathBuf, Fault> {
     Ok(setup::own_state()?.join(FOLDER))
@@ -43,6 +33,11 @@ pub(super) fn folder() -> Result<PathBuf, Fault> {
 /// The file of a manifest in the folder, by its canonical path.
 fn note_of(manifest: &Path) -> PathBuf {
     PathBuf::from(hex(&Sha256::digest(manifest.as_os_str().as_bytes())))
+}
+
+/// What the file says: the manifest's canonical path, and the digest of its text and of its files of rules.
+fn trusted(manifest: &Path, sha256: &[u8; 32]) -> Value {
+    json!({"manifest": manifest.to_string_lossy(), "sha256": hex(sha256)})
 }
 
 /// The digest of a manifest without a folder of rules, by its text.
@@ -56,16 +51,14 @@ pub(super) fn keep(file: &Path, sha256: &[u8; 32]) -> Result<(), Fault> {
     let manifest = file.canonicalize()?;
     let note = folder()?.join(note_of(&manifest));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder()?)?;
-    let trusted = serde_json::to_string(&Trusted { manifest, sha256: hex(sha256) }).map_err(io::Error::other)?;
     // Whole or not at all: a server may look at it just now.
-    Ok(text_file::replace(&note, &trusted)?)
+    Ok(text_file::replace(&note, &trusted(&manifest, sha256).to_string())?)
 }
 
 /// Whether the manifest of exactly this digest at this canonical path is trusted.
 pub(super) fn is_trusted(file: &Path, sha256: &[u8; 32]) -> bool {
     let Ok(note) = folder().map(|folder| folder.join(note_of(file))) else { return false };
-    let kept = std::fs::read_to_string(note).ok().and_then(|kept| serde_json::from_str::<Trusted>(&kept).ok());
-    kept.is_some_and(|kept| kept.manifest == file && kept.sha256 == hex(sha256))
+    std::fs::read_to_string(note).is_ok_and(|kept| serde_json::from_str(&kept).ok() == Some(trusted(file, sha256)))
 }
 
 /// Whether a manifest may serve: it was named, or its user has seen exactly this text at this place.
