@@ -68,12 +68,8 @@ pub fn run(state: &Path, command: AuditCommand, as_json: bool, out: &mut dyn Wri
         AuditCommand::Verify { head } => verify(state, head.as_deref()),
         AuditCommand::Head => head(state),
         AuditCommand::Tail { terms, lines, follow } => {
-            let mut wait = || {
-                std::thread::sleep(Duration::from_millis(200));
-                true
-            };
-            let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
-            tail(state, lines, &filter(state, &terms)?, as_json, wait, out)?;
+            let mut wait = || follow.then(|| std::thread::sleep(Duration::from_millis(200))).is_some();
+            tail(state, lines, &filter(state, &terms)?, as_json, &mut wait, out)?;
             Ok(Ended::Done.into())
         }
         AuditCommand::Query { terms } => {
@@ -101,8 +97,7 @@ fn head(state: &Path) -> Result<Report, Fault> {
     let log = open(state)?;
     let report = audit::verify(state, None)?;
     if let Some((file, broken)) = report.broken() {
-        writeln!(io::stderr(), "toolgate: broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)?;
-        return Ok(Ended::Negative.into());
+        return Err(Fault::Negative(format!("broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)));
     }
     let digest = audit::head(&log, &report)?;
     log.close()?;
@@ -137,14 +132,14 @@ fn verify(state: &Path, head: Option<&str>) -> Result<Report, Fault> {
     Ok(Report { json, text, end: Ended::of(first.is_none()) })
 }
 
-/// Prints the last `count` records; then, with `wait`, what is added, looking again whenever `wait` returns `true`, until it returns `false`.
+/// Prints the last `count` records; then what is added, looking again whenever `wait` returns `true`, until it returns `false`.
 /// # Errors  When the log cannot be read or the output not be written.
 pub fn tail(
     state: &Path,
     count: usize,
     filter: &Filter,
     as_json: bool,
-    wait: Option<&mut dyn FnMut() -> bool>,
+    wait: &mut dyn FnMut() -> bool,
     out: &mut dyn Write,
 ) -> Result<(), Fault> {
     let mut records = Records::tail(state)?;
@@ -157,7 +152,6 @@ pub fn tail(
     }
     columns(as_json, out)?;
     print(last, as_json, out)?;
-    let Some(wait) = wait else { return Ok(()) };
     while wait() {
         records.look()?;
         print(records.by_ref().filter(|record| filter.admits(record)), as_json, out)?;
@@ -174,8 +168,7 @@ fn show(state: &Path, call: &str, as_json: bool, out: &mut dyn Write) -> Result<
     let belongs = |record: &Stored| is_own(record) || record.text("part_of") == call || is_shared(record.text("approval"));
     let records: Vec<Stored> = Records::open(state)?.filter(belongs).collect();
     let Some(first) = records.first() else {
-        writeln!(io::stderr(), "toolgate: no record of a call `{}`; `toolgate audit tail` names the last ones", plain(call))?;
-        return Ok(Ended::Negative.into());
+        return Err(Fault::Negative(format!("no record of a call `{}`; `toolgate audit tail` names the last ones", plain(call))));
     };
     if as_json {
         print(records, as_json, out)?;

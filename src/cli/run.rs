@@ -123,14 +123,6 @@ impl Command {
             _ => false,
         }
     }
-
-    /// The form of what it says on standard error.
-    fn log_format(&self) -> LogFormat {
-        match self {
-            Self::Serve(serve) => LogFormat::asked(serve.log_format).unwrap_or_default(),
-            _ => LogFormat::Text,
-        }
-    }
 }
 
 /// How a command ended.
@@ -186,6 +178,9 @@ pub enum Fault {
     /// The state folder cannot be used.
     #[error(transparent)]
     State(#[from] StateFault),
+    /// The command was used well, and the answer is no.
+    #[error("{0}")]
+    Negative(String),
     /// There is nobody to take an answer to a question.
     #[error("no server is running on the state folder `{0}`, so nothing waits and nothing can be answered")]
     NoServer(String),
@@ -205,7 +200,7 @@ fn all(file: &Path, faults: &[crate::manifest::Fault]) -> String {
 impl Fault {
     /// Whether the command was used well, and the answer is no.
     fn is_negative(&self) -> bool {
-        matches!(self, Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_))
+        matches!(self, Fault::Negative(_) | Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_))
     }
 }
 
@@ -220,7 +215,10 @@ pub fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let form = command.log_format();
+    let form = match &command {
+        Command::Serve(serve) => LogFormat::asked(serve.log_format).unwrap_or_default(),
+        _ => LogFormat::Text,
+    };
     let mut out = Output { is_closed: false, is_quiet: globals.quiet && !command.asks(globals.json) };
     match run_and_print(command, &globals, &mut out) {
         Ok(End::Done) => ExitCode::SUCCESS,

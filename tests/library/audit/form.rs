@@ -114,7 +114,7 @@ fn tail_shows_the_last_records_and_then_what_is_added() {
         finish(&log, &format!("c{looks}"));
         looks < 3
     };
-    audit::tail(state.path(), 2, &Filter::default(), true, Some(&mut wait), &mut out).unwrap();
+    audit::tail(state.path(), 2, &Filter::default(), true, &mut wait, &mut out).unwrap();
     let seen: Vec<Value> = String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let seen: Vec<_> =
         seen.iter().map(|record| format!("{} {}", record["ev"].as_str().unwrap(), record["call"].as_str().unwrap())).collect();
