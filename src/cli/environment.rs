@@ -32,18 +32,20 @@ fn ready(manifest: &Manifest, file: Option<&Path>, state: &Path, base: &Path) ->
     let lock = read_lock(&path)?.ok_or_else(|| format!("`[python] packages` has no lock file `{}` yet", name(&path)))?;
     lock.fits(&manifest.python.packages).map_err(|why| format!("the lock `{}` does not fit the manifest: {why}", name(&path)))?;
     let folder = place(state, &lock, base);
-    if std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == lock.text()) {
+    if is_built(&folder, &lock) {
         return Ok(folder.join("bin/python"));
     }
     Err(format!("the environment that the lock `{}` names is not built on this machine", name(&path)))
 }
 
+/// Whether the environment of a lock is whole.
+pub(super) fn is_built(folder: &Path, lock: &Lock) -> bool {
+    std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == lock.text())
+}
+
 /// The modules that the packages of a manifest brought into the environment on this machine, by the records of their installation; none where
 /// the environment is not ready. Packages that were installed because others need them are not named in the manifest, and do not count.
 pub(super) fn installed(manifest: &Manifest, file: Option<&Path>, state: &Path) -> Vec<String> {
-    if manifest.python.packages.is_empty() {
-        return Vec::new();
-    }
     let Ok(interpreter) = ready(manifest, file, state, &base(manifest, file)) else { return Vec::new() };
     let wanted: Vec<String> = manifest.python.packages.iter().map(|package| distribution(package)).collect();
     let libraries = interpreter.parent().and_then(Path::parent).map(|environment| environment.join("lib"));

@@ -82,13 +82,11 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
         Err(why) if locked => return Ok(unfit(&why)),
         fitting => fitting.ok().filter(|_| !upgrade),
     };
-    if let Some(lock) = kept.as_ref() {
-        let place = environment::place(state.path(), lock, &configured);
-        if fs::read_to_string(place.join(STAMP)).is_ok_and(|text| text == lock.text()) {
-            let json = json!({"packages": list(lock), "installed": false, "lock": lock_path});
-            let text = format!("{} package(s) are there already, as the lock says\n", lock.pinned.len());
-            return Ok(Report { json, text, end: End::Done });
-        }
+    let built = kept.as_ref().filter(|lock| environment::is_built(&environment::place(state.path(), lock, &configured), lock));
+    if let Some(lock) = built {
+        let json = json!({"packages": list(lock), "installed": false, "lock": lock_path});
+        let text = format!("{} package(s) are there already, as the lock says\n", lock.pinned.len());
+        return Ok(Report { json, text, end: End::Done });
     }
     stage(out, "laying out an environment")?;
     let site = Site::lay_out(&base, pip(&base, &identity)?, state)?;
