@@ -82,45 +82,43 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
 /// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.
 /// # Errors  When nothing can be written or read.
 fn complete(answers: &mut Init, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<()> {
-    if answers.folder.is_none() {
-        answers.folder = ask(input, out, "Which folder shall agents work in? [.]", |text| Some(PathBuf::from(text)))?;
-    }
-    if answers.network.is_none() {
-        answers.network = yes_or_no(input, out, "May they fetch public web pages? yes/no [no]")?;
-    }
-    if answers.python.is_none() {
-        answers.python = yes_or_no(input, out, "May they run Python in the sandbox? yes/no [yes]")?;
-    }
-    if answers.client.is_none() {
-        let clients: Vec<&str> = Client::all().iter().map(|client| client.name.as_str()).collect();
-        answers.client = ask(input, out, &format!("Which client? {} [none]", clients.join(", ")), Client::named)?;
-    }
-    Ok(())
+    ask(&mut answers.folder, input, out, "Which folder shall agents work in? [.]", |text| Some(PathBuf::from(text)))?;
+    ask(&mut answers.network, input, out, "May they fetch public web pages? yes/no [no]", yes_or_no)?;
+    ask(&mut answers.python, input, out, "May they run Python in the sandbox? yes/no [yes]", yes_or_no)?;
+    let clients: Vec<&str> = Client::all().iter().map(|client| client.name.as_str()).collect();
+    ask(&mut answers.client, input, out, &format!("Which client? {} [none]", clients.join(", ")), Client::named)
 }
 
-/// What a person answers to one question of yes or no; none where the answer is left open.
-/// # Errors  When nothing can be written or read.
-fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<bool>> {
-    ask(input, out, question, |text| match text.to_lowercase().as_str() {
+fn yes_or_no(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
         "y" | "yes" => Some(true),
         "n" | "no" => Some(false),
         _ => None,
-    })
+    }
 }
 
-fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: impl Fn(&str) -> Option<T>) -> io::Result<Option<T>> {
-    loop {
+/// Asks until there is an answer, or an empty line leaves it open.
+fn ask<T>(
+    answer: &mut Option<T>,
+    input: &mut dyn BufRead,
+    out: &mut dyn Write,
+    question: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> io::Result<()> {
+    while answer.is_none() {
         write!(out, "{question} ")?;
         out.flush()?;
         let mut line = String::new();
-        if input.read_line(&mut line)? == 0 || line.trim().is_empty() {
-            return Ok(None);
+        input.read_line(&mut line)?;
+        if line.trim().is_empty() {
+            break;
         }
-        match read(line.trim()) {
-            Some(answer) => return Ok(Some(answer)),
-            None => writeln!(out, "`{}` is no answer to that.", line.trim().escape_debug())?,
+        *answer = read(line.trim());
+        if answer.is_none() {
+            writeln!(out, "`{}` is no answer to that.", line.trim().escape_debug())?;
         }
     }
+    Ok(())
 }
 
 /// The manifest for these answers: the short or the full one with the lines changed that they are about.
