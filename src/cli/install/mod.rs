@@ -91,7 +91,8 @@ pub(super) fn run(arguments: &Install, globals: &Globals) -> Result<Report, Faul
     let (server, words) = server(client, globals.manifest.as_deref(), &places)?;
     let words = words + &client.note().unwrap_or_default();
     let file = client.file(&places);
-    let done = if arguments.write { Some(register(client, &places, &server)?) } else { None };
+    let done =
+        if arguments.write { Some(change(client, &places, true, &|text| edit::with(client, text, &server).map(Some))?) } else { None };
     let text = match &done {
         None => format!("# into {}\n{}\n", file.display(), snippet(client, &server)),
         Some(done) if !done.changed => format!("{} has it already\n", done.file.display()),
@@ -106,7 +107,7 @@ pub(super) fn run(arguments: &Install, globals: &Globals) -> Result<Report, Faul
 
 /// Takes the server out of the client's configuration again.
 pub(super) fn uninstall(&Install { client, write, .. }: &Install) -> Result<Report, Fault> {
-    let removed = remove(client, &Places::of_user()?, write)?;
+    let removed = change(client, &Places::of_user()?, write, &|text| edit::without(client, text))?;
     let file = removed.file.display();
     let text = match (removed.changed, write) {
         (false, _) => format!("{file} does not have it\n"),
@@ -161,19 +162,9 @@ pub(super) fn server(client: &Client, flag: Option<&Path>, places: &Places) -> R
     Ok((Server { program, arguments }, words))
 }
 
-/// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
+/// Replaces a client's file in one step by what `after` makes of its text, and keeps a copy beside it; `None` leaves it. `write`: whether that is done,
+/// or only looked at.
 /// # Errors  When the file cannot be read as what it should be, or cannot be written; it is then as it was.
-fn register(client: &Client, places: &Places, server: &Server) -> Result<Written, Fault> {
-    change(client, places, true, &|text| edit::with(client, text, server).map(Some))
-}
-
-/// Takes the server out again. `write`: whether that is done, or only looked at.
-/// # Errors  As [`register`].
-fn remove(client: &Client, places: &Places, write: bool) -> Result<Written, Fault> {
-    change(client, places, write, &|text| edit::without(client, text))
-}
-
-/// Replaces a client's file by what `after` makes of its text, and keeps a copy; `None` leaves it.
 fn change(client: &Client, places: &Places, write: bool, after: &dyn Fn(&str) -> Result<Option<String>, String>) -> Result<Written, Fault> {
     let named = client.file(places);
     if client.is_pasted() {

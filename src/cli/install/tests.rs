@@ -23,6 +23,14 @@ fn places(folder: &Path) -> Places {
     Places { home: folder.join("home"), config: folder.join("home/.config"), project: folder.join("project") }
 }
 
+fn register(client: &Client, places: &Places, server: &Server) -> Result<Written, Fault> {
+    change(client, places, true, &|text| edit::with(client, text, server).map(Some))
+}
+
+fn remove(client: &Client, places: &Places, write: bool) -> Result<Written, Fault> {
+    change(client, places, write, &|text| edit::without(client, text))
+}
+
 #[test]
 fn the_examples_are_what_install_prints() {
     let server = Server { program: "toolgate".into(), arguments: vec!["serve".into(), "--manifest".into(), "/path/to/tools.toml".into()] };
