@@ -103,14 +103,11 @@ pub(super) fn run(arguments: &Trust, globals: &Globals, out: &mut dyn Write) -> 
     let canonical = found.file.clone().unwrap_or_default();
     let (sha256, grants) = (hex(&found.manifest.sha256), grants(&found.manifest));
     let already = is_trusted(&canonical, &found.manifest.sha256);
-    let mut shown = format!("manifest  {}\nsha256    {sha256}\n", escape_line(&canonical.to_string_lossy()));
-    for line in &grants {
-        shown = shown + "  " + &escape_line(line) + "\n";
-    }
-    let mut report = Report { json: json!(null), text: shown, end: End::Done };
+    let mut text = format!("manifest  {}\nsha256    {sha256}\n", escape_line(&canonical.to_string_lossy()));
+    text.extend(grants.iter().map(|line| format!("  {}\n", escape_line(line))));
     let mut is_trusted = already || arguments.yes;
     if !is_trusted && !globals.json {
-        write!(out, "{}\nmay it serve where no command line names it? [y/N] ", std::mem::take(&mut report.text))?;
+        write!(out, "{}\nmay it serve where no command line names it? [y/N] ", std::mem::take(&mut text))?;
         out.flush()?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
@@ -119,14 +116,13 @@ pub(super) fn run(arguments: &Trust, globals: &Globals, out: &mut dyn Write) -> 
     if is_trusted && !already {
         keep(&canonical, &found.manifest.sha256)?;
     }
-    report.text.push_str(match (is_trusted, already) {
+    text.push_str(match (is_trusted, already) {
         (false, _) => "it is not trusted\n",
         (true, true) => "it is trusted\n",
         (true, false) => "it is trusted, until its text changes\n",
     });
-    report.json = json!({"manifest": canonical, "sha256": sha256, "trusted": is_trusted, "grants": grants});
-    report.end = End::of(is_trusted);
-    Ok(report)
+    let json = json!({"manifest": canonical, "sha256": sha256, "trusted": is_trusted, "grants": grants});
+    Ok(Report { json, text, end: End::of(is_trusted) })
 }
 
 /// What a manifest opens, a line each.
