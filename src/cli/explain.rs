@@ -17,7 +17,6 @@ use super::run::{End, Fault, Globals, Report};
 use super::setup::Choice;
 use super::world::PUBLIC;
 use super::{doctor, nearest, setup, trust};
-use crate::gate::Opened;
 use crate::manifest::{Check, Location, Manifest, Root};
 use crate::model::name::{self, Found};
 use crate::model::{Action, Code, Decision, Facts, Host, Link, PathFact, Refusal};
@@ -109,18 +108,16 @@ pub(super) fn run(Explain { tool, arguments, choice }: &Explain, globals: &Globa
 fn see(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
     let mut paths = Vec::new();
     for (touch, target) in action.touches().iter().zip(&screened.targets) {
-        let own = manifest.roots.get(&target.root).is_some_and(Root::is_session);
-        let seen: Result<Option<Opened>, _> = if own {
-            Ok(None)
-        } else {
-            let seen = roots.look("explain", std::slice::from_ref(target), &[touch.access], manifest.files.symlinks);
-            seen.map(|seen| seen.into_iter().next())
-        };
-        let absent = || {
-            let Ok(spelling) = target.path.spelled(name::may_be_new, |_, _| Ok::<_, Infallible>(Found::Nothing));
-            PathFact { spelling, ..PathFact::default() }
-        };
-        paths.push(seen.map_err(|failure| failure.0)?.map_or_else(absent, |opened| opened.fact));
+        let is_session = manifest.roots.get(&target.root).is_some_and(Root::is_session);
+        let look = || roots.look("explain", std::slice::from_ref(target), &[touch.access], manifest.files.symlinks);
+        let seen = if is_session { Vec::new() } else { look().map_err(|failure| failure.0)? };
+        paths.push(seen.into_iter().next().map_or_else(
+            || {
+                let Ok(spelling) = target.path.spelled(name::may_be_new, |_, _| Ok::<_, Infallible>(Found::Nothing));
+                PathFact { spelling, ..PathFact::default() }
+            },
+            |opened| opened.fact,
+        ));
     }
     let addresses: Vec<IpAddr> = match screened.url.as_ref().map(|url| (url.host(), url.port())) {
         None => Vec::new(),
