@@ -75,8 +75,8 @@ pub struct Reply {
 pub enum SecretCommand {
     /// Give an operator a passphrase. Where there are operators, two of them (or the only one) must give theirs first.
     Set {
-        /// Who. Default: `operator`. Several names found the operators together, each with a passphrase of their own, where there are none yet.
-        #[arg(long = "as", value_name = "NAME")]
+        /// Who. Several names found the operators together, each with a passphrase of their own, where there are none yet.
+        #[arg(long = "as", value_name = "NAME", default_value = "operator")]
         who: Vec<String>,
     },
     /// List the operators.

@@ -10,9 +10,6 @@ use crate::cli::setup::wall_seconds;
 use crate::cli::switch;
 use crate::state::{Checked, StateDir};
 
-/// The name of an operator who gives none.
-const DEFAULT: &str = "operator";
-
 /// Runs a subcommand.
 pub(super) fn run(folder: &StateDir, command: SecretCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
     let is_done = match command {
@@ -44,8 +41,7 @@ pub(super) fn run(folder: &StateDir, command: SecretCommand, as_json: bool, out:
 }
 
 /// Sets passphrases: those of the first names, that of one more name, or a new one in place of an old one.
-fn set(folder: &StateDir, who: Vec<String>, out: &mut dyn Write) -> Result<bool, Fault> {
-    let names = if who.is_empty() { vec![DEFAULT.to_owned()] } else { who };
+fn set(folder: &StateDir, names: Vec<String>, out: &mut dyn Write) -> Result<bool, Fault> {
     if names.len() > 1 && !folder.operators()?.is_empty() {
         return Err(Fault::Use("there are operators already; enrol one at a time".to_owned()));
     }
