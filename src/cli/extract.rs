@@ -1,6 +1,6 @@
 //! `toolgate extract`: the reader alone, one page or one page a line, in the same walled process as the server's.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::jsonl::{self, Input, reader};
 use super::run::{End, Fault, Report};
-use crate::filter::escape;
 use crate::sandbox::pages::{Job, Readers, Source};
 use crate::sandbox::programs::Client;
 use toolgate_page::{Article, Format, Kind, Mode, kind_of};
@@ -20,9 +19,6 @@ struct Page {
     #[serde(default)]
     url: Option<String>,
 }
-
-/// The longest line, in bytes.
-const MAX_LINE: u64 = 64 << 20;
 
 /// How long one page may take; slow machines and large pages included.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -36,7 +32,7 @@ pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
     };
     if let Some(lines) = &input.jsonl {
         // A page that ends its reader has an empty `markdown` and an `error`. An address that is no URL leaves relative links as they are.
-        let faulty = jsonl::each(reader(lines)?, out, MAX_LINE, "{\"id\",\"html\",\"url\"?}", |page: Page| {
+        let faulty = jsonl::each(reader(lines)?, out, "{\"id\",\"html\",\"url\"?}", |page: Page| {
             let read = read(Source::Html, Some("text/html; charset=utf-8".to_owned()), page.url, page.html.as_bytes());
             Ok(jsonl::without_nulls(read.map_or_else(|why| json!({"markdown": "", "error": why}), |article| facts(&article))))
         })?;
@@ -51,10 +47,7 @@ pub(super) fn run(input: &Input, out: &mut dyn Write) -> Result<Report, Fault> {
     };
     match read(source, None, None, &bytes) {
         Ok(article) => Ok(Report { json: facts(&article), text: article.text, end: End::Done }),
-        Err(why) => {
-            writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
-            Ok(End::Negative.into())
-        }
+        Err(why) => Err(Fault::Negative(format!("{name}: {why}"))),
     }
 }
 

@@ -37,9 +37,6 @@ fn report(name: &str, text: &str, is_html: bool, rules: &ContentRules) -> Report
     Report { json, text: pretty(name, text, &findings), end: End::of(findings.is_empty()) }
 }
 
-/// The longest line of a JSONL file, in bytes.
-pub const MAX_LINE: u64 = 64 * 1024 * 1024;
-
 /// Scans one text per line: `{"id","text"}` (or `html`) becomes
 /// `{"id","findings":[{"kind","type","start","end","score"}]}`, spans in Unicode code points of that text.
 ///
@@ -48,7 +45,7 @@ pub const MAX_LINE: u64 = 64 * 1024 * 1024;
 /// # Errors
 /// What reading or writing fails with.
 pub fn scan_jsonl(input: impl BufRead, output: impl Write, rules: &ContentRules) -> io::Result<usize> {
-    jsonl::each(input, output, MAX_LINE, "{\"id\",\"text\" or \"html\"}", |case: Case| {
+    jsonl::each(input, output, "{\"id\",\"text\" or \"html\"}", |case: Case| {
         let (text, is_html) = match (case.text, case.html) {
             (Some(text), None) => (text, false),
             (None, Some(html)) => (html, true),

@@ -15,8 +15,8 @@ use super::world::World;
 use super::world_state;
 use crate::manifest::{self, ArgumentRule, Manifest};
 use crate::model::{Action, Caller, Channel, ClientLabel, Code, Refusal};
+use crate::policy::Verdict;
 use crate::policy::paths::unknown_spelling;
-use crate::policy::{State, Verdict};
 use crate::server::StrictJson;
 use crate::tools;
 
@@ -43,11 +43,10 @@ pub(super) fn run(arguments: &Simulate, out: &mut dyn Write) -> Result<Report, F
 /// # Errors
 /// What reading or writing failed with.
 pub fn simulate(input: impl BufRead, output: impl Write) -> io::Result<usize> {
-    jsonl::lines(input, output, u64::MAX, |line| match line.map(|line| (line, serde_json::from_slice::<Case>(line))) {
-        Ok((line, Ok(case))) if line.trim_ascii_start().starts_with(b"{") => (line_of(&case.id, &judge(&case)), true),
-        Ok((_, Ok(_))) => (no_case("a case is a JSON object"), false),
-        Ok((_, Err(fault))) => (no_case(&fault.to_string()), false),
-        Err(why) => (no_case(&why), false),
+    jsonl::lines(input, output, |line| match serde_json::from_slice::<Case>(line) {
+        Ok(case) if line.trim_ascii_start().starts_with(b"{") => (line_of(&case.id, &judge(&case)), true),
+        Ok(_) => (no_case("a case is a JSON object"), false),
+        Err(fault) => (no_case(&fault.to_string()), false),
     })
 }
 
@@ -111,10 +110,9 @@ pub fn decide_request(manifest: &Arc<Manifest>, request: &Value, state: &Map<Str
         Some(_) => (Map::new(), malformed.or(Some("they are no object".to_owned()))),
     };
     let world = World::read(state, manifest);
-    let judged_in: State = world_state::read(state, request, &caller, &tool);
+    let mut judged_in = world_state::read(state, request, &caller, &tool);
     let call = Call { caller, tool: &tool, arguments, malformed };
-    let modules = modules(&call, manifest, |profile, names| world.modules(manifest, profile, names));
-    let judged_in = State { modules, ..judged_in };
+    judged_in.modules = modules(&call, manifest, |profile, names| world.modules(manifest, profile, names));
     let mut decided = decide(manifest, &call, &judged_in, &|action, screened| Ok(world.look(manifest, action, screened)));
     // In a described world an entry alone vouches for a spelling that is not plain, whatever else would be said of the path.
     let unknown = {
