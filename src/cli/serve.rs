@@ -48,12 +48,10 @@ pub(super) fn run(arguments: &Serve, globals: &Globals) -> Result<Report, Fault>
         threads.worker_threads(WORKERS);
     }
     let runtime = threads.enable_all().build()?;
-    let outcome = runtime.block_on(async {
-        match &http.http {
-            Some(address) => http::serve(&server, address, http.sse, tls, base, form).await,
-            None => server::serve_stdio(Arc::clone(&server), profile).await,
-        }
-    });
+    let outcome = match &http.http {
+        Some(address) => runtime.block_on(http::serve(&server, address, http.sse, tls, base, form)),
+        None => runtime.block_on(server::serve_stdio(Arc::clone(&server), profile)),
+    };
     // What a call left behind on a blocking thread must not hold the exit.
     runtime.shutdown_timeout(Duration::from_millis(100));
     server.close();
