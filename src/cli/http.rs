@@ -144,16 +144,13 @@ fn may_listen(manifest: &Manifest, address: &Address) -> Result<(), Fault> {
     let clients = &manifest.clients;
     let asks = !clients.tokens.is_empty() || !clients.oauth.is_empty();
     if !address.is_local() && !asks {
+        let at = address.shown();
         return Err(Fault::Refused(format!(
-            "`{}` is reached from other machines, and `[clients]` names no token and no issuer: anybody could call; add [[clients.token]] or \
-             [[clients.oauth]], or listen on 127.0.0.1",
-            address.shown()
+            "anybody could call at `{at}`: add [[clients.token]] or [[clients.oauth]], or listen on 127.0.0.1"
         )));
     }
     if !address.is_local() && clients.http.is_some() {
-        tracing::warn!(
-            "`[clients] http` gives a profile to callers without a token; it holds on a loopback address alone and is not used here"
-        );
+        tracing::warn!("`[clients] http` holds on a loopback address alone and is not used here: every caller needs a token");
     }
     if address.is_local() && !asks && clients.http.is_none() {
         tracing::warn!("nobody can call: `[clients]` names no token, no issuer, and `http = \"none\"`");

@@ -168,12 +168,8 @@ fn pip(base: &Path, identity: &Identity) -> Result<Vec<PathBuf>, Fault> {
         return Ok(vec![base.to_owned(), "-m".into(), "pip".into()]);
     }
     let found = on_search_path(Path::new("pip")).filter(|_| identity.venv).map(|pip| vec![pip]);
-    found.ok_or_else(|| {
-        Fault::Use(format!(
-            "`{}` lacks pip or venv; install them, e.g. python3-pip and python3-venv, or name another interpreter",
-            base.display()
-        ))
-    })
+    let lacks = || format!("`{}` lacks pip or venv; install python3-pip and python3-venv, or name another interpreter", base.display());
+    found.ok_or_else(|| Fault::Use(lacks()))
 }
 
 /// The folder in which an environment is built; what did not become one is removed.

@@ -238,7 +238,7 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<file
         return Err(found.refused(faults));
     }
     let places = places(found)?;
-    let state = examined(&found.manifest, state, &places).map_err(|what| match &found.manifest.state.dir {
+    let state = examined(state, &places).map_err(|what| match &found.manifest.state.dir {
         Some(_) => found.refused(vec![found.manifest.fault("state.dir", what)]),
         None => Fault::Use(what),
     })?;
@@ -252,16 +252,13 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<file
 
 /// Where the state folder is, or would be made.
 /// # Errors  Why it cannot be there.
-fn examined(manifest: &Manifest, state: &Path, places: &[files::Place]) -> Result<PathBuf, String> {
+fn examined(state: &Path, places: &[files::Place]) -> Result<PathBuf, String> {
     let state = StateDir::examine(state).map_err(|fault| fault.to_string())?;
     // No call may touch the state folder or what is in it.
     let held = places.iter().find(|place| matches!(&place.at, Where::Folder(folder) if folder.starts_with(&state)));
     match held {
-        Some(place) if manifest.roots.contains_key(&place.name) => Err(format!(
-            "the folder of the root `{}` would be in the state folder, where no call may touch anything; name a folder of its own",
-            place.name
-        )),
-        _ => Ok(state),
+        Some(files::Place { name, .. }) => Err(format!("the root `{name}` would be in the state folder, where no call may touch anything")),
+        None => Ok(state),
     }
 }
 
@@ -294,12 +291,9 @@ fn python_writes_apart(manifest: &Manifest, places: &[files::Place], guarded: &[
         let writable = manifest.python.roots.iter().any(|seen| seen.name == place.name && seen.mode == manifest::RootMode::ReadWrite);
         let writes = writable && manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
         if let Some(inside) = guarded.iter().find(|path| writes && path.starts_with(folder)) {
+            let (root, inside) = (&place.name, inside.display());
             return Err(Fault::Refused(format!(
-                "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; \
-                 write `{{ name = \"{}\", mode = \"ro\" }}` for a view that cannot be written, or leave it out of `[python] roots`",
-                place.name,
-                inside.display(),
-                place.name
+                "root_not_enforceable: a program would write in `{root}`, and `{inside}` lies in it; give it mode = \"ro\" in `[python] roots`"
             )));
         }
     }

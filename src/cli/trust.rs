@@ -67,11 +67,9 @@ pub(super) fn demanded(found: &Found) -> Result<(), Fault> {
     let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.manifest.sha256)) else {
         return Ok(());
     };
+    let (file, sha256) = (file.display(), hex(&found.manifest.sha256));
     Err(Fault::Refused(format!(
-        "`{}` (sha256 {}) was found, not named, and is not trusted: it may have come with the folder; look at it with `toolgate trust`, \
-         which shows what it opens and asks, or name it with `--manifest`",
-        file.display(),
-        hex(&found.manifest.sha256)
+        "`{file}` (sha256 {sha256}) was found, not named, and is not trusted: look at it with `toolgate trust`, or name it with `--manifest`"
     )))
 }
 

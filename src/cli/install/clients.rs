@@ -88,10 +88,9 @@ impl Client {
         let about = match self.questions.as_str() {
             "shown" => return None,
             "hidden" => format!("{title} shows no questions of a server, so a call that needs a person's yes is refused there."),
-            _ => format!(
-                "The documentation of {title} does not say whether it shows questions of a server. Where it does not, a call that needs a \
-                 person's yes is refused."
-            ),
+            _ => {
+                format!("{title} does not say whether it shows questions; where it does not, a call that needs a person's yes is refused.")
+            }
         };
         Some(format!("{about}\n{OPERATORS_CHANNEL}"))
     }

@@ -131,8 +131,7 @@ pub(super) fn server(client: &Client, flag: Option<&Path>, places: &Places) -> R
     match found {
         None => {
             words.push_str(
-                "no manifest is named or found: the built-in one would be in force, with a scratch folder for each session and nothing else. \
-                 `toolgate init` writes a tools.toml here; then install again\n",
+                "no manifest is found: the built-in one would be in force; `toolgate init` writes one here, then install again\n",
             );
         }
         Some(lookup::Manifest { path, .. }) => {
@@ -154,9 +153,7 @@ pub(super) fn server(client: &Client, flag: Option<&Path>, places: &Places) -> R
     if shared && is_found {
         words.push_str("the file can be shared: it names no folder of this machine; each of its users runs `toolgate trust` once\n");
     } else if shared {
-        words.push_str(
-            "`toolgate` is not on the search path, so the file names it by its place: to share the file, put it there and install again\n",
-        );
+        words.push_str("to share the file, put `toolgate` on the search path and install again: now the file names it by its place\n");
     }
     let program = if shared && is_found { "toolgate".to_owned() } else { program.display().to_string() };
     Ok((Server { program, arguments }, words))
@@ -174,10 +171,9 @@ fn change(client: &Client, places: &Places, write: bool, after: &dyn Fn(&str) ->
     }
     let file = if client.is_shared() {
         if let Some(link) = link_below(&places.project, &named) {
+            let link = link.display();
             return Err(Fault::Use(format!(
-                "`{}` is a symbolic link on the way to a file of the project: a repository could lead it to any file, so it is not followed; \
-                 replace it by a file or folder of its own, or paste what `toolgate install` prints",
-                link.display()
+                "`{link}` is a symbolic link and could lead anywhere; replace it, or paste what install prints"
             )));
         }
         named
