@@ -60,9 +60,6 @@ pub fn scan_jsonl(input: impl BufRead, output: impl Write, rules: &ContentRules)
 /// The value of a secret is never shown, only its first four characters.
 fn pretty(name: &str, text: &str, findings: &[Found<'_>]) -> String {
     let name = filter::escape_line(name);
-    if findings.is_empty() {
-        return format!("{name}: nothing found\n");
-    }
     let mut out = String::new();
     let (mut line, mut line_start, mut read) = (1, 0, 0);
     for Found { finding, type_ } in findings {
@@ -79,11 +76,7 @@ fn pretty(name: &str, text: &str, findings: &[Found<'_>]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "{name}:{line}:{column}: {kind} {type_}{sub} {:.2}: {shown}{more}", finding.score);
     }
-    let count = |kind: &str| findings.iter().filter(|found| found.finding.kind.as_str() == kind).count();
-    let kinds = Kind::ALL.iter().map(|kind| kind.as_str()).chain(["rule"]);
-    let counts: Vec<String> = kinds.filter(|kind| count(kind) > 0).map(|kind| format!("{} {kind}", count(kind))).collect();
-    let _ = writeln!(out, "{name}: {}", counts.join(", "));
-    out
+    out + &format!("{name}: {} found\n", findings.len())
 }
 
 #[derive(Deserialize)]
@@ -205,16 +198,16 @@ mod tests {
         let text = "first\nkey = AKIAQ7ZT3N5WXK2VPLMR\n";
         assert_eq!(
             report("a\u{1b}.txt", text, false, &ContentRules::default()).text,
-            "a\\u{1b}.txt:2:7: secret SECRET (aws-access-key) 0.97: AKIA…\na\\u{1b}.txt: 1 secret\n"
+            "a\\u{1b}.txt:2:7: secret SECRET (aws-access-key) 0.97: AKIA…\na\\u{1b}.txt: 1 found\n"
         );
-        assert_eq!(report("b", "plain", false, &ContentRules::default()).text, "b: nothing found\n");
+        assert_eq!(report("b", "plain", false, &ContentRules::default()).text, "b: 0 found\n");
         assert_eq!(report("a", text, false, &ContentRules::default()).json["findings"][0]["sub"], "aws-access-key");
     }
 
     #[test]
     fn rules_of_the_operator_are_found_by_their_name() {
         let rules: ContentRules = serde_json::from_str(r#"{"names":{"words":["Aurora"],"action":"mask"}}"#).unwrap();
-        assert_eq!(report("a", "about aurora", false, &rules).text, "a:1:7: rule names 1.00: aurora\na: 1 rule\n");
+        assert_eq!(report("a", "about aurora", false, &rules).text, "a:1:7: rule names 1.00: aurora\na: 1 found\n");
         assert_eq!(report("a", "aurora", false, &rules).json["findings"][0]["type"], "names");
     }
 }
