@@ -2,7 +2,6 @@
 
 mod secrets;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
@@ -50,11 +49,8 @@ pub enum ApprovalsCommand {
     /// Show each question as it comes, until it is stopped; `allow` and `deny` answer.
     Watch,
     /// Who may allow, each with a passphrase.
-    Secret {
-        /// What to do.
-        #[command(subcommand)]
-        command: SecretCommand,
-    },
+    #[command(subcommand)]
+    Secret(SecretCommand),
 }
 
 /// An answer to a question.
@@ -90,7 +86,7 @@ pub enum SecretCommand {
 
 /// Runs a subcommand on the servers of a state folder.
 pub(super) fn run(state: &Path, command: ApprovalsCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
-    let is_first = matches!(command, ApprovalsCommand::Secret { .. }) && matches!(state.try_exists(), Ok(false));
+    let is_first = matches!(command, ApprovalsCommand::Secret(_)) && matches!(state.try_exists(), Ok(false));
     // The first secret is set before the first server runs: its folder is made as a server would make it.
     let folder = if is_first { StateDir::open(state) } else { StateDir::visit(state) };
     let folder = folder.map_err(|fault| match state.try_exists() {
@@ -124,20 +120,20 @@ pub(super) fn run(state: &Path, command: ApprovalsCommand, as_json: bool, out: &
         }
         ApprovalsCommand::Deny { reply } => answer(&folder, &reply, "deny", as_json, out),
         ApprovalsCommand::Watch => watch(&folder, as_json, out),
-        ApprovalsCommand::Secret { command } => secrets::run(&folder, command, as_json, out),
+        ApprovalsCommand::Secret(command) => secrets::run(&folder, command, as_json, out),
     }
 }
 
 /// Prints each question when it comes, until the output is closed. Servers come and go meanwhile.
 fn watch(folder: &StateDir, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
-    let mut known = BTreeSet::new();
+    let mut known = Vec::new();
     loop {
         let questions = match Server::reach(folder).and_then(|mut server| server.questions()) {
             Err(Fault::NoServer(_)) => Vec::new(),
             other => other?,
         };
-        let ids: BTreeSet<String> = questions.iter().map(|question| text(question, "id").to_owned()).collect();
-        for question in questions.iter().filter(|question| !known.contains(text(question, "id"))) {
+        let is_known = |id: &str| known.iter().any(|question| text(question, "id") == id);
+        for question in questions.iter().filter(|question| !is_known(text(question, "id"))) {
             if as_json {
                 writeln!(out, "{question}")?;
             } else {
@@ -146,7 +142,7 @@ fn watch(folder: &StateDir, as_json: bool, out: &mut dyn Write) -> Result<Report
             }
         }
         out.flush()?;
-        known = ids;
+        known = questions;
         std::thread::sleep(LOOK);
     }
 }
