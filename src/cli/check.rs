@@ -80,12 +80,11 @@ pub fn failed_tests(manifest: &Manifest) -> Vec<Fault> {
     for (index, test) in manifest.tests.iter().enumerate() {
         let request = json!({"profile": test.profile, "tool": test.call.tool, "args": test.call.args});
         let decided = decide_request(&manifest, &request, &test.state, None);
-        let is_planned = decided.is_planned();
-        let verdict = decided.verdict;
-        let level = verdict.level;
+        let verdict = &decided.verdict;
+        let (code, message) = (verdict.code.as_str(), &verdict.message);
         let as_expected = test.expect == verdict.decision
-            && test.reason.as_deref().is_none_or(|reason| reason == verdict.code.as_str())
-            && test.level.is_none_or(|wanted| level == Some(wanted));
+            && test.reason.as_deref().is_none_or(|reason| reason == code)
+            && test.level.is_none_or(|wanted| verdict.level == Some(wanted));
         let name = test.name.clone().unwrap_or_else(|| format!("{} {}", test.call.tool, Value::Object(test.call.args.clone())));
         if !as_expected {
             let shown = |decision: &str, code: Option<&str>, level: Option<Level>| {
@@ -93,15 +92,13 @@ pub fn failed_tests(manifest: &Manifest) -> Vec<Fault> {
                 format!("{decision}{code}{}", level.map(|level| format!(" at level {}", u8::from(level))).unwrap_or_default())
             };
             let expected = shown(test.expect.as_str(), test.reason.as_deref(), test.level);
-            let found = shown(verdict.decision.as_str(), Some(verdict.code.as_str()), level.filter(|_| test.level.is_some()));
-            let what = format!("({name}): expected {expected}, found {found}: {}", verdict.message);
+            let found = shown(verdict.decision.as_str(), Some(code), verdict.level.filter(|_| test.level.is_some()));
+            let what = format!("({name}): expected {expected}, found {found}: {message}");
             failed.push(manifest.fault(&format!("test[{index}].expect"), what));
-        } else if !is_planned && test.reason.is_none() {
+        } else if !decided.is_planned() && test.reason.is_none() {
             // A slip of the pen in the arguments is denied as well, and says nothing about the rules that the test is for.
-            let code = verdict.code.as_str();
             let what = format!(
-                "({name}): no rule was asked, for the call itself is refused: {}; correct it, or write `reason = \"{code}\"`",
-                verdict.message
+                "({name}): no rule was asked, for the call itself is refused: {message}; correct it, or write `reason = \"{code}\"`"
             );
             failed.push(manifest.fault(&format!("test[{index}].call.args"), what));
         }

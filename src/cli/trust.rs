@@ -155,13 +155,8 @@ fn grants(manifest: &Manifest) -> Vec<String> {
     for level in Level::ALL {
         let (mode, default) = (manifest.approvals.mode(level), usual.mode(level));
         if mode < default {
-            lines.push(format!(
-                "approvals: what {} (level {}) is `{}`, where it is `{}` by default",
-                meaning(level),
-                u8::from(level),
-                mode.as_str(),
-                default.as_str()
-            ));
+            let (what, level, mode, default) = (meaning(level), u8::from(level), mode.as_str(), default.as_str());
+            lines.push(format!("approvals: what {what} (level {level}) is `{mode}`, where it is `{default}` by default"));
         }
     }
     if !manifest.filters.hides_secrets() {
