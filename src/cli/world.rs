@@ -69,8 +69,7 @@ impl World {
         };
         let has_source = |root: &str, folder: &RelPath| {
             let at = format!("{}/{folder}", base_of(manifest, root));
-            let prefix = format!("{at}/");
-            let mut names = self.keys_below(&at).filter_map(|key| key.strip_prefix(&prefix));
+            let mut names = self.paths_below(&at);
             visible(manifest, root, folder, true) != Visible::No
                 && names.any(|name| name.strip_suffix(".py").is_some() && !name.contains('/') && is_file(root, &folder.join(name)))
         };
@@ -116,8 +115,7 @@ impl World {
         let base = base_of(manifest, &target.root);
         let look = |folder: &RelPath, name: &str| {
             let at = if folder.is_root() { base.clone() } else { format!("{base}/{folder}") };
-            let prefix = format!("{at}/");
-            let entries: BTreeSet<&str> = self.keys_below(&at).filter_map(|key| key.strip_prefix(&prefix)?.split('/').next()).collect();
+            let entries: BTreeSet<&str> = self.paths_below(&at).filter_map(|path| path.split('/').next()).collect();
             Ok::<_, Infallible>(match self.things.get(&at) {
                 Some(Thing::Link(_)) => Found::Beyond,
                 _ if entries.contains(name) => Found::Same,
@@ -169,29 +167,30 @@ impl World {
             Some(Thing::Link(_)) => Kind::Symlink,
             Some(Thing::Special) => Kind::Other,
             None if self.sizes.contains_key(at) => Kind::File,
-            None if at == base || self.keys_below(at).next().is_some() => Kind::Directory,
+            None if at == base || self.paths_below(at).next().is_some() => Kind::Directory,
             None | Some(Thing::Missing) => Kind::Absent,
         }
     }
 
-    fn keys_below<'w>(&'w self, at: &str) -> impl Iterator<Item = &'w String> {
-        let prefix = format!("{at}/");
-        self.things.keys().chain(self.sizes.keys()).filter(move |key| key.starts_with(&prefix))
+    /// The paths below a folder, relative to it.
+    fn paths_below<'w>(&'w self, folder: &str) -> impl Iterator<Item = &'w str> {
+        let prefix = format!("{folder}/");
+        self.things.keys().chain(self.sizes.keys()).filter_map(move |key| key.strip_prefix(&prefix))
     }
 
     fn below(&self, at: &str, base: &str) -> Vec<Entry> {
         // Folders that the case names only on the way to something are entries as well.
         let mut paths = BTreeSet::new();
-        for key in self.keys_below(at) {
-            let mut end = key.as_str();
-            while end.len() > at.len() {
+        for mut end in self.paths_below(at) {
+            while !end.is_empty() {
                 paths.insert(end);
                 end = end.rsplit_once('/').map_or("", |(parent, _)| parent);
             }
         }
         let entry = |path: &str| {
+            let path = format!("{at}/{path}");
             let rest = path.strip_prefix(base)?.strip_prefix('/')?;
-            Some(Entry { path: RelPath::ROOT.join(rest), kind: self.kind(path, base), size: 0, identity: None, protected: false })
+            Some(Entry { path: RelPath::ROOT.join(rest), kind: self.kind(&path, base), size: 0, identity: None, protected: false })
         };
         paths.into_iter().filter_map(entry).collect()
     }
