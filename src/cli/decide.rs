@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::filter::scan_arguments;
 use crate::manifest::Manifest;
-use crate::model::{Action, Caller, Code, Decision, Facts, Refusal};
+use crate::model::{Action, Caller, Code, Facts, Refusal};
 use crate::policy::{self, Capability, Screened, State, Verdict};
 use crate::suggest;
 use crate::tool::{Piece, Tool};
