@@ -6,6 +6,7 @@ use super::{TRY, row, syscall};
 use crate::programs::backends::harness::Expect::{Has, Out, Raises};
 use crate::programs::backends::harness::Row;
 
+#[expect(clippy::too_many_lines, reason = "a table is as long as it has rows")]
 pub(super) fn traces() -> Vec<Row> {
     let t = |code: &str| format!("{TRY}{code}");
     // Every way to a bit, and what the file has of it in the end. The folder is shared by rows that run at the same time.
