@@ -30,12 +30,20 @@ pub(super) const LATE: Duration = Duration::from_hours(1);
 pub(super) const PER_HOUR: u64 = 60;
 
 impl CallGate {
-    /// Puts the question to the client's person, unless they have answered it.
+    /// Puts the question to the client's person, unless they have answered it or it waits for them.
     /// # Errors  What the answer is refused with; `rate_limited`, `killed`.
     pub(super) async fn ask_client(&self, case: &Case<'_>, asked: Asked, repeat: Option<Repeat>) -> Result<Round, Refusal> {
-        if let Some(Repeat { pending, answer: Some(response) }) = repeat {
-            self.shared.open.over(&pending.id);
-            return self.conclude(case, asked, Some(&response), &pending);
+        match repeat {
+            Some(Repeat { pending, answer: Some(response) }) => {
+                self.shared.open.over(&pending.id);
+                return self.conclude(case, asked, Some(&response), &pending);
+            }
+            // A client that comes back without an answer gets the question once more.
+            Some(Repeat { pending, answer: None }) if pending.binding == asked.binding && !pending.is_over(self.tick()) => {
+                let question = Question { wait: pending.left(self.tick()), ..self.question(case, &asked, &pending) };
+                return sealed(case, question, &pending);
+            }
+            _ => {}
         }
         case.place.leave();
         let pending = self.new_pending(case, &asked)?;
