@@ -3,7 +3,7 @@
 //! | a call | files |
 //! |---|---|
 //! | is counted and admitted | `admit.rs`; `counts.rs` counts, `rates.rs` reserves budgets |
-//! | is judged, and a person is asked where the judgement says so | `resolve.rs` |
+//! | is judged, and a person is asked where the judgement says so | `resolve.rs`; `world.rs` is how the gate looks at the machine |
 //! | is put as a question: its words, the change it shows, the answers it offers | `question.rs`; `change.rs`, `preview.rs`, `choices.rs` |
 //! | waits for the client of the call (`server/asker.rs` sends the question) | `asking.rs`, `asker.rs` (the trait), `open.rs` (how many wait) |
 //! | waits for an operator | `operator.rs` |
