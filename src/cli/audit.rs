@@ -68,7 +68,12 @@ pub fn run(state: &Path, command: AuditCommand, as_json: bool, out: &mut dyn Wri
         AuditCommand::Verify { head } => verify(state, head.as_deref()),
         AuditCommand::Head => head(state),
         AuditCommand::Tail { terms, lines, follow } => {
-            let mut wait = || follow.then(|| std::thread::sleep(Duration::from_millis(200))).is_some();
+            let mut wait = || {
+                if follow {
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                follow
+            };
             tail(state, lines, &filter(state, &terms)?, as_json, &mut wait, out)?;
             Ok(Ended::Done.into())
         }

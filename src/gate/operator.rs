@@ -55,7 +55,8 @@ impl CallGate {
             Decision::Ask if pending.is_over(self.tick()) => {
                 self.forget(&pending);
                 note(case.entry, Event::ApprovalExpired, &pending.id, json!({"reason": Code::ApprovalExpired}));
-                return Err(Refusal::new(Code::ApprovalExpired, "no operator answered in time, or one was still lacking"));
+                let refusal = Refusal::new(Code::ApprovalExpired, "the operators whose approval is needed did not all answer in time");
+                return Err(refusal.rule("approvals").hint("nothing was done; call again to ask anew"));
             }
             Decision::Ask => {}
         }

@@ -235,7 +235,9 @@ fn answer(folder: &StateDir, reply: &Reply, decision: &str, as_json: bool, out: 
     let by = if is_done { format!(", by {}", plain(text(&json, "operator"))) } else { String::new() };
     let note = Some(plain(text(&json, "note"))).filter(|note| !note.is_empty()).map(|note| note + "\n");
     let text = format!("{done}{by}\n{}", note.unwrap_or_default());
-    json.as_object_mut().into_iter().for_each(|fields| drop(fields.insert("id".to_owned(), json!(id))));
+    if let Some(fields) = json.as_object_mut() {
+        fields.insert("id".to_owned(), json!(id));
+    }
     Ok(Report { json: without_nulls(json), text, end: End::of(is_done) })
 }
 
