@@ -125,3 +125,26 @@ fn every_link_of_the_documentation_leads_somewhere() {
     let broken: Vec<String> = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md")).flat_map(broken).collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
+
+#[test]
+fn every_page_of_the_documentation_is_a_chapter_of_the_book() {
+    let docs = repository().join("docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let pages = std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let absent: Vec<String> = pages.filter(|page| page != "SUMMARY.md" && !summary.contains(&format!("({page})"))).collect();
+    assert!(absent.is_empty(), "not in docs/SUMMARY.md: {absent:?}");
+}
+
+#[test]
+#[ignore = "needs mdbook, which ./check --all installs"]
+fn the_book_of_the_documentation_is_built_and_its_links_lead_somewhere() {
+    let book = tempfile::tempdir().unwrap();
+    let built = std::process::Command::new("mdbook").arg("build").arg("--dest-dir").arg(book.path()).current_dir(repository()).output().unwrap();
+    let log = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success() && !log.contains("WARN") && !log.contains("ERROR"), "{log}");
+    let pages = std::fs::read_dir(book.path()).unwrap().map(|entry| entry.unwrap().path());
+    let pages: Vec<PathBuf> = pages.filter(|page| page.extension().is_some_and(|ending| ending == "html")).collect();
+    assert!(pages.len() > 10, "{pages:?}");
+    let broken: Vec<String> = pages.iter().flat_map(|page| links::broken_in_book(page, &std::fs::read_to_string(page).unwrap())).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
