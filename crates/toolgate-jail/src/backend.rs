@@ -28,7 +28,7 @@ pub struct Probe {
     pub usable: bool,
     /// Each layer: `on`, or why it is not.
     pub layers: Layers,
-    /// Why not, and what mends it, where it is not usable.
+    /// Why not, and how to fix it, where it is not usable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
 }

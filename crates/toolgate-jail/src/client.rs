@@ -31,7 +31,7 @@ const ENDING: Duration = Duration::from_millis(3500);
 #[must_use]
 pub fn enter_if_asked() -> Option<ExitCode> {
     // If SIGCHLD were ignored, waitpid(2) would lose exit statuses.
-    raw::heed(nix::libc::SIGCHLD);
+    raw::reset_ignored_signal(nix::libc::SIGCHLD);
     (std::env::args_os().nth(1)? == ARGUMENT).then(spawner::serve)
 }
 

@@ -6,10 +6,10 @@
 mod backend;
 mod backends;
 mod client;
+mod diagnostics;
 mod end;
 mod init;
 mod layers;
-mod mend;
 mod message;
 mod program;
 mod raw;

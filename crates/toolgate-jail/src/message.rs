@@ -18,7 +18,7 @@ use crate::spec::{Cover, Folder, Layer, Layers, Limits, Spec};
 
 /// What a jail is built from: which of the kernel's means, found out by doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Ground {
+pub(crate) enum Isolation {
     /// Every namespace, that of users among them, and an own root.
     Namespaces,
     /// All of them but that of users: root enters them, and each jail gets a user number of its own.
@@ -32,7 +32,7 @@ pub(crate) enum Ground {
 /// What is the same for all calls that one waiting jail can serve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
-    pub(crate) ground: Ground,
+    pub(crate) isolation: Isolation,
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
@@ -62,10 +62,10 @@ impl FolderPlan {
 }
 
 impl Plan {
-    /// The plan of a spec on a ground.
-    pub(crate) fn of(spec: &Spec, ground: Ground) -> Self {
+    /// The plan of a spec with an isolation.
+    pub(crate) fn of(spec: &Spec, isolation: Isolation) -> Self {
         Self {
-            ground,
+            isolation,
             program: spec.program.clone(),
             arguments: spec.arguments.clone(),
             environment: spec.environment.clone(),

@@ -128,7 +128,7 @@ pub(crate) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
 }
 
 /// Has a signal do again what it does by default where whoever started us had it ignored: that is handed down over execve.
-pub(crate) fn heed(signal: libc::c_int) {
+pub(crate) fn reset_ignored_signal(signal: libc::c_int) {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the pointers lead to places of the right type that live through the calls, a null one says that there is nothing to set or to tell;
     // a zeroed sigaction is a valid one, and the default action runs no code of ours.

@@ -12,7 +12,7 @@ use super::jail::prove_on;
 use super::landlock::start;
 use crate::backend::{Backend, Io, NotStarted, Probe, Running};
 use crate::client::Client;
-use crate::message::Ground;
+use crate::message::Isolation;
 use crate::spec::Spec;
 
 /// Not the search path: what is run here decides what a program may reach.
@@ -23,7 +23,7 @@ const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/curre
 pub struct Bubblewrap {
     client: Arc<Client>,
     trial: Spec,
-    ground: Ground,
+    isolation: Isolation,
 }
 
 impl Bubblewrap {
@@ -31,7 +31,7 @@ impl Bubblewrap {
     pub fn new(client: Arc<Client>, trial: Spec) -> Self {
         let found = PLACES.into_iter().find(|place| Path::new(place).exists());
         // Where it is nowhere, starting it at its usual place says so.
-        Self { client, trial, ground: Ground::Bubblewrap(found.unwrap_or("/usr/bin/bwrap").to_owned()) }
+        Self { client, trial, isolation: Isolation::Bubblewrap(found.unwrap_or("/usr/bin/bwrap").to_owned()) }
     }
 }
 
@@ -41,11 +41,11 @@ impl Backend for Bubblewrap {
     }
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
-        Box::pin(prove_on(&self.client, self.ground.clone(), &self.trial))
+        Box::pin(prove_on(&self.client, self.isolation.clone(), &self.trial))
     }
 
     fn start<'a>(&'a self, spec: &'a Spec, io: Io, _: bool) -> BoxFuture<'a, Result<Box<dyn Running>, NotStarted>> {
-        Box::pin(start(&self.client, self.ground.clone(), spec, io))
+        Box::pin(start(&self.client, self.isolation.clone(), spec, io))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -16,7 +16,7 @@ use super::prove;
 use crate::backend::{Io, NotStarted, Probe, Running};
 use crate::client::Client;
 use crate::end::{End, Limit, Usage};
-use crate::message::{self, Call, Command, Event, FolderPlan, Ground, Order, Plan};
+use crate::message::{self, Call, Command, Event, FolderPlan, Isolation, Order, Plan};
 use crate::spawner::cgroup;
 use crate::spec::{Layers, Spec};
 
@@ -59,7 +59,7 @@ pub(super) fn descriptors(io: &Io) -> Vec<BorrowedFd<'_>> {
 
 impl Jail {
     /// Starts a jail, and waits until its program stands behind all walls. `io`: for a program that does not wait. The folders of `spec` are handed
-    /// over where the ground shows them from the start.
+    /// over where the isolation shows them from the start.
     ///
     /// # Errors
     /// Why not.
@@ -69,7 +69,7 @@ impl Jail {
         rustix::io::ioctl_fionbio(&ours, true).map_err(|e| fault(e.into()))?;
         let mut fds = vec![theirs.as_fd()];
         fds.extend(io.into_iter().flat_map(descriptors));
-        if matches!(plan.ground, Ground::Landlock | Ground::Bubblewrap(_)) {
+        if matches!(plan.isolation, Isolation::Landlock | Isolation::Bubblewrap(_)) {
             fds.extend(spec.folders.iter().map(|folder| folder.dir.as_fd()));
         }
         let late = (!plan.waits).then(|| Instant::now() + BUILDING + spec.limits.wall + BACKUP);
@@ -264,7 +264,8 @@ impl Running for Jail {
     }
 }
 
-/// Runs a trial in a jail of its own on a ground.
-pub(super) async fn prove_on(client: &Client, ground: Ground, trial: &Spec) -> Probe {
-    prove(false, async |io| Ok(Box::new(Jail::build(client, Plan::of(trial, ground), trial, Some(&io)).await?) as Box<dyn Running>)).await
+/// Runs a trial in a jail of its own with an isolation.
+pub(super) async fn prove_on(client: &Client, isolation: Isolation, trial: &Spec) -> Probe {
+    prove(false, async |io| Ok(Box::new(Jail::build(client, Plan::of(trial, isolation), trial, Some(&io)).await?) as Box<dyn Running>))
+        .await
 }

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::jail::{Jail, prove_on};
 use crate::backend::{Backend, Io, NotStarted, Probe, Running};
 use crate::client::Client;
-use crate::message::{Ground, Plan};
+use crate::message::{Isolation, Plan};
 use crate::spec::Spec;
 
 /// Runs programs behind Landlock.
@@ -30,11 +30,11 @@ impl Backend for Landlock {
     }
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
-        Box::pin(prove_on(&self.client, Ground::Landlock, &self.trial))
+        Box::pin(prove_on(&self.client, Isolation::Landlock, &self.trial))
     }
 
     fn start<'a>(&'a self, spec: &'a Spec, io: Io, _: bool) -> BoxFuture<'a, Result<Box<dyn Running>, NotStarted>> {
-        Box::pin(start(&self.client, Ground::Landlock, spec, io))
+        Box::pin(start(&self.client, Isolation::Landlock, spec, io))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -42,9 +42,9 @@ impl Backend for Landlock {
     }
 }
 
-/// Starts a program on a ground that shows folders from the start: none waits there.
-pub(super) async fn start(client: &Client, ground: Ground, spec: &Spec, io: Io) -> Result<Box<dyn Running>, NotStarted> {
-    let jail = Jail::build(client, Plan::of(spec, ground), spec, (!spec.waits).then_some(&io)).await?;
+/// Starts a program with an isolation that shows folders from the start: none waits there.
+pub(super) async fn start(client: &Client, isolation: Isolation, spec: &Spec, io: Io) -> Result<Box<dyn Running>, NotStarted> {
+    let jail = Jail::build(client, Plan::of(spec, isolation), spec, (!spec.waits).then_some(&io)).await?;
     if !spec.waits {
         return Ok(Box::new(jail));
     }

@@ -9,7 +9,7 @@ use super::jail::{Jail, prove_on};
 use super::pool::{Kind, Pool};
 use crate::backend::{Backend, Io, NotStarted, Probe, Running};
 use crate::client::Client;
-use crate::message::{Ground, Plan};
+use crate::message::{Isolation, Plan};
 use crate::spec::{Layers, Spec};
 
 /// Jails in which a call is tried until its program has it.
@@ -21,7 +21,7 @@ pub struct Native {
     client: Arc<Client>,
     trial: Spec,
     /// What holds here, once that was found out.
-    ground: OnceLock<Ground>,
+    isolation: OnceLock<Isolation>,
     pool: Pool<Waiting>,
 }
 
@@ -53,21 +53,21 @@ impl Kind for Waiting {
 impl Native {
     /// `trial`: a program that leaves with 0, by which is found out what holds.
     pub fn new(client: Arc<Client>, trial: Spec) -> Self {
-        Self { client, trial, ground: OnceLock::new(), pool: Pool::new() }
+        Self { client, trial, isolation: OnceLock::new(), pool: Pool::new() }
     }
 
     /// Whether it was found out what holds here.
     pub fn is_proven(&self) -> bool {
-        self.ground.get().is_some()
+        self.isolation.get().is_some()
     }
 
-    fn ground(&self) -> Ground {
-        self.ground.get().cloned().unwrap_or(Ground::Namespaces)
+    fn isolation(&self) -> Isolation {
+        self.isolation.get().cloned().unwrap_or(Isolation::Namespaces)
     }
 
     /// What jails that wait for such calls are built from.
     fn kind(&self, spec: &Spec) -> Arc<Waiting> {
-        let plan = Plan::of(spec, self.ground());
+        let plan = Plan::of(spec, self.isolation());
         Arc::new(Waiting { client: Arc::clone(&self.client), plan, spec: Spec { folders: Vec::new(), ..spec.clone() } })
     }
 
@@ -97,11 +97,11 @@ impl Backend for Native {
     fn probe(&self) -> BoxFuture<'_, Probe> {
         Box::pin(async {
             let mut reasons = Vec::new();
-            let rooted = rustix::process::geteuid().is_root().then_some(Ground::Rooted);
-            for ground in [Ground::Namespaces].into_iter().chain(rooted) {
-                let probe = prove_on(&self.client, ground.clone(), &self.trial).await;
+            let rooted = rustix::process::geteuid().is_root().then_some(Isolation::Rooted);
+            for isolation in [Isolation::Namespaces].into_iter().chain(rooted) {
+                let probe = prove_on(&self.client, isolation.clone(), &self.trial).await;
                 if probe.usable {
-                    let _ = self.ground.set(ground);
+                    let _ = self.isolation.set(isolation);
                     return probe;
                 }
                 // What is missing for both is said once.

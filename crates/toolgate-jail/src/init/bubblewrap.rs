@@ -15,7 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags, fstat, open, openat};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
 
-use super::{root, site, tie};
+use super::{host_folders, root, tie};
 use crate::backend::NotStarted;
 use crate::layers::Built;
 use crate::message::{Call, Plan};
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// outside, ends with that one, and ends `bwrap`; so this returns in it only where something failed.
 ///
 /// # Errors
-/// Why not, and what mends it.
+/// Why not, and how to fix it.
 pub(super) fn enter(
     plan: &Plan,
     call: &Call,
@@ -44,7 +44,7 @@ pub(super) fn enter(
     }
     if let Some(user) = user {
         for (folder, dir) in plan.folders.iter().zip(dirs) {
-            site::admits(dir, user, folder.writable).map_err(|reason| NotStarted::Folder(folder.name.clone(), reason))?;
+            host_folders::admits(dir, user, folder.writable).map_err(|reason| NotStarted::Folder(folder.name.clone(), reason))?;
         }
         first::become_user(user, true).map_err(|e| fault(&e))?;
         tie()?;
@@ -119,7 +119,7 @@ fn file(text: &str) -> std::io::Result<OwnedFd> {
 }
 
 fn unavailable(reason: &str) -> NotStarted {
-    NotStarted::Unavailable("filesystem".to_owned(), format!("{reason}; {}", crate::mend::namespaces()))
+    NotStarted::Unavailable("filesystem".to_owned(), format!("{reason}; {}", crate::diagnostics::namespaces()))
 }
 
 fn become_bwrap<'a>(

@@ -4,8 +4,8 @@
 
 mod bubblewrap;
 mod gateway;
+pub(crate) mod host_folders;
 pub(crate) mod root;
-pub(crate) mod site;
 pub(crate) mod watch;
 
 use std::fs::File;
@@ -24,7 +24,7 @@ use rustix::process::{
 use crate::backend::NotStarted;
 use crate::end::{End, Limit, Usage};
 use crate::layers::Built;
-use crate::message::{self, Call, Command, Event, Ground, Plan};
+use crate::message::{self, Call, Command, Event, Isolation, Plan};
 use crate::program::seccomp::Filters;
 use crate::program::{self, Given, limits};
 use crate::raw;
@@ -33,7 +33,7 @@ use crate::spawner::cgroup::{self, Group};
 use crate::spawner::first;
 use crate::spawner::trees::Tree;
 use crate::spec::Cover;
-use site::Site;
+use host_folders::HostFolders;
 use watch::{Seen, Watch};
 
 /// What a jail is started with.
@@ -84,7 +84,7 @@ struct Init<'a> {
     /// Counts the processes killed for memory.
     kills: Option<File>,
     /// The scratch folder, where the host lends one.
-    site: Option<Site>,
+    host: Option<HostFolders>,
     /// The user that this process takes on once folders are shown, where it does.
     user: Option<u32>,
     /// Whether the folders are shown and no right over the namespaces is needed any more.
@@ -106,25 +106,25 @@ fn build<'a>(start: Start<'a>, group: &Group) -> Result<Option<Init<'a>>, NotSta
         Some(_) => built.on("own_user"),
         None => built.missing("own_user", SHARED_USER),
     }
-    let mut site = None;
-    match &plan.ground {
-        Ground::Namespaces | Ground::Rooted => own_root(plan, &trees, user, &mut built)?,
-        Ground::Landlock => {
+    let mut host = None;
+    match &plan.isolation {
+        Isolation::Namespaces | Isolation::Rooted => own_root(plan, &trees, user, &mut built)?,
+        Isolation::Landlock => {
             own_group()?;
-            site = Some(Site::make(plan, dirs, user)?);
+            host = Some(HostFolders::make(plan, dirs, user)?);
             note_shared(&mut built);
         }
-        Ground::Bubblewrap(bwrap) => {
+        Isolation::Bubblewrap(bwrap) => {
             own_group()?;
             bubblewrap::enter(plan, call, &dirs, user, bwrap, &mut built)?;
             own_group()?;
         }
     }
-    let gateway = if plan.network && site.is_none() { Some(gateway::open().map_err(unavailable_network)?) } else { None };
+    let gateway = if plan.network && host.is_none() { Some(gateway::open().map_err(unavailable_network)?) } else { None };
     let signals = listen()?;
     let pair = if plan.waits { Some(message::channel().map_err(|e| NotStarted::fault("making a channel", e))?) } else { None };
     let (input, output) = pair.unzip();
-    let seen = match (&site, built.has("proc")) {
+    let seen = match (&host, built.has("proc")) {
         (Some(_), _) if watch::can_look_below() => Seen::Below,
         (None, true) => Seen::All,
         _ => Seen::None,
@@ -132,7 +132,7 @@ fn build<'a>(start: Start<'a>, group: &Group) -> Result<Option<Init<'a>>, NotSta
     built.memory((seen == Seen::None).then_some("`/proc` does not show the processes"));
     let Some(program) = raw::fork().map_err(|e| NotStarted::fault("starting the program", e))? else {
         let given =
-            Given { plan, covers: &call.covers, channel, io, input: output, gateway, site: site.as_ref(), user, is_exempt, filters };
+            Given { plan, covers: &call.covers, channel, io, input: output, gateway, host: host.as_ref(), user, is_exempt, filters };
         program::become_program(given, built);
         return Ok(None);
     };
@@ -140,11 +140,11 @@ fn build<'a>(start: Start<'a>, group: &Group) -> Result<Option<Init<'a>>, NotSta
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let copy = |file: Option<&File>| file.and_then(|file| file.try_clone().ok());
     let mut watch = Watch::new(plan.limits, seen, copy(group.cpu_time()), group.kills().is_some());
-    watch.scratch = site.as_ref().map(|site| site.scratch.clone());
+    watch.scratch = host.as_ref().map(|host| host.scratch.clone());
     watch.unnamed.extend(watch.scratch.clone().map(|scratch| (scratch, plan.limits.scratch)));
     for folder in &plan.folders {
         let inside = format!("/roots/{}", folder.name);
-        let place = site.as_ref().map_or_else(|| inside.clone().into(), |site| site.path(plan, &inside));
+        let place = host.as_ref().map_or_else(|| inside.clone().into(), |host| host.path(plan, &inside));
         watch.unnamed.extend(folder.unnamed.map(|most| (place, most)));
     }
     let mut init = Init {
@@ -156,14 +156,14 @@ fn build<'a>(start: Start<'a>, group: &Group) -> Result<Option<Init<'a>>, NotSta
         watch,
         kills: copy(group.kills()),
         // Where it lends a folder to a program of another user, it keeps the rights to clear that and to end its processes.
-        is_settled: site.is_some(),
-        site,
-        user: user.filter(|_| plan.ground == Ground::Rooted),
+        is_settled: host.is_some(),
+        host,
+        user: user.filter(|_| plan.isolation == Isolation::Rooted),
         running: None,
         end: End::default(),
         has_ended: false,
     };
-    if !plan.waits || matches!(plan.ground, Ground::Bubblewrap(_)) {
+    if !plan.waits || matches!(plan.isolation, Isolation::Bubblewrap(_)) {
         init.settle()?;
     }
     if !plan.waits {
@@ -178,7 +178,7 @@ fn unavailable_network(reason: String) -> NotStarted {
 
 /// Enters the last namespace, takes on the user, and builds the root.
 fn own_root(plan: &Plan, trees: &[Tree], user: Option<u32>, built: &mut Built) -> Result<(), NotStarted> {
-    let number = if plan.ground == Ground::Namespaces {
+    let number = if plan.isolation == Isolation::Namespaces {
         first::become_inner().map_err(|e| NotStarted::fault("taking on a user", e))?;
         tie()?;
         built.on("user_namespace");
@@ -187,7 +187,7 @@ fn own_root(plan: &Plan, trees: &[Tree], user: Option<u32>, built: &mut Built) -
         built.missing("user_namespace", "off: the program has a user number of its own on the host instead, which owns nothing");
         user.unwrap_or_default()
     };
-    nix::sched::unshare(CloneFlags::CLONE_NEWCGROUP).map_err(|e| crate::mend::no_namespace("cgroup", e))?;
+    nix::sched::unshare(CloneFlags::CLONE_NEWCGROUP).map_err(|e| crate::diagnostics::no_namespace("cgroup", e))?;
     for name in first::NAMESPACES.map(|(name, _)| name).into_iter().chain(["cgroup"]) {
         built.on(&format!("{name}_namespace"));
     }
@@ -355,7 +355,7 @@ impl Init<'_> {
         // Before the program has it: where this was not said, nothing has run.
         message::send(self.channel.as_fd(), &Event::Started, &[]).map_err(fault)?;
         self.signal(nix::sys::signal::Signal::SIGCONT);
-        let start = self.site.as_ref().map_or_else(|| call.start_dir.clone().into(), |site| site.path(self.plan, &call.start_dir));
+        let start = self.host.as_ref().map_or_else(|| call.start_dir.clone().into(), |host| host.path(self.plan, &call.start_dir));
         let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
         // A program that is gone is taken by the next turn.
         let _ = message::send_bytes(input.as_fd(), start.as_os_str().as_encoded_bytes(), &fds);
@@ -402,14 +402,14 @@ impl Init<'_> {
     fn signal(&self, signal: nix::sys::signal::Signal) {
         let program = nix::unistd::Pid::from_raw(self.program.as_raw_nonzero().get());
         // With a process namespace all but this process and pid 1; without one the group that nothing can leave.
-        let _ = if self.site.is_some() { nix::sys::signal::killpg(program, signal) } else { kill(nix::unistd::Pid::from_raw(-1), signal) };
+        let _ = if self.host.is_some() { nix::sys::signal::killpg(program, signal) } else { kill(nix::unistd::Pid::from_raw(-1), signal) };
     }
 
     /// Ends every process but this one, and takes it.
     fn end_all(&mut self) {
         self.signal(nix::sys::signal::Signal::SIGKILL);
         loop {
-            if self.site.is_some() {
+            if self.host.is_some() {
                 // What left its parent comes to this process, and what was started meanwhile with it.
                 for pid in watch::own_children() {
                     let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -421,8 +421,8 @@ impl Init<'_> {
             }
             self.reap();
         }
-        if let Some(site) = &self.site {
-            site.clear();
+        if let Some(host) = &self.host {
+            host.clear();
         }
     }
 }

@@ -13,8 +13,8 @@ use rustix::mount::{
 };
 
 use crate::backend::NotStarted;
+use crate::diagnostics;
 use crate::layers::Built;
-use crate::mend;
 use crate::message::{FolderPlan, Plan};
 use crate::raw::{self, Attributes};
 use crate::spawner::trees::Tree;
@@ -25,7 +25,7 @@ use crate::spec::Cover;
 /// # Errors
 /// Why it cannot be built.
 pub(super) fn build(plan: &Plan, trees: &[Tree], user: u32, built: &mut Built) -> Result<(), NotStarted> {
-    let fault = |doing: &'static str| move |e: Errno| mend::no_mount(doing, e);
+    let fault = |doing: &'static str| move |e: Errno| diagnostics::no_mount(doing, e);
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(fault("making mounts private"))?;
     // Any folder serves: it is only a place to stand on until the old root is gone.
     let base = ["/tmp", "/run", "/mnt", "/usr"].into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("/");
@@ -89,7 +89,7 @@ fn furnish(plan: &Plan, user: u32, built: &mut Built) -> Result<(), NotStarted> 
 /// # Errors
 /// Why not.
 pub(super) fn scratch_space(plan: &Plan) -> Result<(), NotStarted> {
-    let fault = |doing: &'static str| move |e: Errno| mend::no_mount(doing, e);
+    let fault = |doing: &'static str| move |e: Errno| diagnostics::no_mount(doing, e);
     let safe = MountFlags::NOSUID | MountFlags::NODEV;
     let scratch = plan.limits.scratch.max(64 * 1024);
     // A file of 4 KiB needs one inode: more inodes than that would only serve to use up the kernel's memory.
@@ -108,7 +108,7 @@ pub(super) fn own_proc(built: &mut Built) {
     match mount("proc", "proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, Some(c"subset=pid")) {
         Ok(()) => built.on("proc"),
         // The host's own /proc is masked (a container): the kernel then gives no new one. None at all is safe.
-        Err(e) => built.missing("proc", format!("none: the kernel gives no fresh one here ({e}); {}", mend::PROC)),
+        Err(e) => built.missing("proc", format!("none: the kernel gives no fresh one here ({e}); {}", diagnostics::PROC)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::Pid;
 
-use super::site;
+use super::host_folders;
 use crate::end::Limit;
 use crate::spawner::cgroup;
 use crate::spec::Limits;
@@ -139,7 +139,7 @@ impl Watch {
         if threads > most {
             return Ok(Some((Limit::Pids, format!("{threads} processes and threads, under a bound of {most}"))));
         }
-        if let Some(hit) = self.scratch.as_deref().and_then(|scratch| site::weigh(scratch, self.limits.scratch)) {
+        if let Some(hit) = self.scratch.as_deref().and_then(|scratch| host_folders::weigh(scratch, self.limits.scratch)) {
             return Ok(Some(hit));
         }
         self.looks += 1;

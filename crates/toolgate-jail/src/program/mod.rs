@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the process writes what the kernel keeps of itself")]
 
-mod fence;
+mod host_landlock;
 mod landlock;
 pub(crate) mod limits;
 pub(crate) mod seccomp;
@@ -14,9 +14,9 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::backend::NotStarted;
-use crate::init::site::Site;
+use crate::init::host_folders::HostFolders;
 use crate::layers::Built;
-use crate::message::{self, Event, Ground, Plan};
+use crate::message::{self, Event, Isolation, Plan};
 use crate::raw;
 use crate::reasons::{EXEMPT_PROCESSES, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::spawner::first;
@@ -37,7 +37,7 @@ pub(crate) struct Given<'a> {
     /// The socket of the gateway, for the server.
     pub(crate) gateway: Option<OwnedFd>,
     /// The scratch folder, where the host lends one.
-    pub(crate) site: Option<&'a Site>,
+    pub(crate) host: Option<&'a HostFolders>,
     /// The user number that the program has for itself on the host.
     pub(crate) user: Option<u32>,
     /// Whether the kernel exempts its user from the bound on processes.
@@ -64,8 +64,8 @@ pub(crate) fn become_program(given: Given<'_>, built: Built) {
 }
 
 fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Infallible, NotStarted> {
-    let Given { plan, covers, channel, io, input, gateway, site, user, is_exempt, filters } = given;
-    start_session(site)?;
+    let Given { plan, covers, channel, io, input, gateway, host, user, is_exempt, filters } = given;
+    start_session(host)?;
     // They are placed last: the numbers below are still those of other things.
     let high = |fd: &OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, HIGH).map_err(|e| NotStarted::fault("moving a descriptor", e));
     let first = if input.is_some() { INPUT } else { 0 };
@@ -74,9 +74,9 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
     drop_privileges(plan, user)?;
     built.on("no_new_privs");
     built.on("capabilities");
-    limit_resources(plan, site)?;
+    limit_resources(plan, host)?;
     built.on("rlimits");
-    match site {
+    match host {
         None => {
             if is_exempt {
                 built.missing("processes", EXEMPT_PROCESSES);
@@ -85,10 +85,10 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
             }
             landlock::restrict(plan, &mut built);
         }
-        Some(site) => restrict_host_files(plan, covers, site, &mut built)?,
+        Some(host) => restrict_host_files(plan, covers, host, &mut built)?,
     }
-    let has_own_numbers = matches!(plan.ground, Ground::Namespaces | Ground::Rooted);
-    let kind = Kind { network: plan.network, shares_numbers: !has_own_numbers, shares_processes: site.is_some() };
+    let has_own_numbers = matches!(plan.isolation, Isolation::Namespaces | Isolation::Rooted);
+    let kind = Kind { network: plan.network, shares_numbers: !has_own_numbers, shares_processes: host.is_some() };
     match filters.install(kind) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
@@ -96,7 +96,7 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
     built.hold(&plan.require)?;
     let gateway: Vec<BorrowedFd<'_>> = gateway.iter().map(AsFd::as_fd).collect();
     message::send(channel.as_fd(), &Event::Ready(built.all()), &gateway).map_err(|e| NotStarted::fault("telling of the start", e))?;
-    let environment = site.map_or_else(|| plan.environment.clone(), |site| site.environment(plan));
+    let environment = host.map_or_else(|| plan.environment.clone(), |host| host.environment(plan));
     let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     for (at, fd) in (first..).zip(&placed) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| NotStarted::fault("placing a descriptor", e))?;
@@ -110,18 +110,18 @@ fn tie_to_init() -> Result<(), NotStarted> {
 }
 
 /// A process group of its own, no blocked signals, and the scratch folder as the working directory.
-fn start_session(site: Option<&Site>) -> Result<(), NotStarted> {
+fn start_session(host: Option<&HostFolders>) -> Result<(), NotStarted> {
     tie_to_init()?;
     rustix::process::setsid().map_err(|e| NotStarted::fault("starting a process group", e))?;
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| NotStarted::fault("clearing the signal mask", e))?;
-    let scratch = site.map_or(Path::new("/tmp"), |site| &site.scratch);
+    let scratch = host.map_or(Path::new("/tmp"), |host| &host.scratch);
     rustix::process::chdir(scratch).map_err(|e| NotStarted::fault("entering the scratch folder", e))
 }
 
 /// Takes on the program's user where no user namespace maps it, and gives up all capabilities.
 fn drop_privileges(plan: &Plan, user: Option<u32>) -> Result<(), NotStarted> {
     limits::drop_bounding_set().map_err(NotStarted::Fault)?;
-    if let Some(user) = user.filter(|_| matches!(plan.ground, Ground::Rooted | Ground::Landlock)) {
+    if let Some(user) = user.filter(|_| matches!(plan.isolation, Isolation::Rooted | Isolation::Landlock)) {
         first::become_user(user, true).map_err(|e| NotStarted::fault("taking on a user", e))?;
         // A change of user unties (PR_SET_PDEATHSIG(2const)).
         tie_to_init()?;
@@ -130,15 +130,15 @@ fn drop_privileges(plan: &Plan, user: Option<u32>) -> Result<(), NotStarted> {
 }
 
 /// Sets priority, resource limits and the preference of the OOM killer.
-fn limit_resources(plan: &Plan, site: Option<&Site>) -> Result<(), NotStarted> {
-    if site.is_some() {
+fn limit_resources(plan: &Plan, host: Option<&HostFolders>) -> Result<(), NotStarted> {
+    if host.is_some() {
         // The watch comes first: it would wait for its turn among all the processes that a program can start there between two looks.
         let _ = rustix::process::nice(BEHIND);
     }
-    let others = match (site, &plan.ground) {
-        (Some(site), _) => site.others,
+    let others = match (host, &plan.isolation) {
+        (Some(host), _) => host.others,
         // The process that holds `bwrap`, and its pid 1.
-        (None, Ground::Bubblewrap(_)) => INIT + 2,
+        (None, Isolation::Bubblewrap(_)) => INIT + 2,
         (None, _) => INIT,
     };
     limits::limit(&plan.limits, others, if plan.waits { MOST_CALLS } else { 1 }).map_err(|e| NotStarted::fault("setting limits", e))?;
@@ -148,10 +148,10 @@ fn limit_resources(plan: &Plan, site: Option<&Site>) -> Result<(), NotStarted> {
 }
 
 /// Puts Landlock around a program that sees the host's own files.
-fn restrict_host_files(plan: &Plan, covers: &[Vec<Cover>], site: &Site, built: &mut Built) -> Result<(), NotStarted> {
+fn restrict_host_files(plan: &Plan, covers: &[Vec<Cover>], host: &HostFolders, built: &mut Built) -> Result<(), NotStarted> {
     // A spec that names what must hold, and no files, runs without it.
     let needs_fence = plan.require.is_empty() || plan.require.contains(&Layer::Filesystem) || !plan.folders.is_empty();
-    match fence::restrict(plan, covers, site) {
+    match host_landlock::restrict(plan, covers, host) {
         Ok(()) => {
             built.on("landlock");
             built.missing("filesystem", REDUCED_FILES);

@@ -7,8 +7,8 @@ use nix::unistd::{Gid, Uid};
 use rustix::process::{DumpableBehavior, Pid, set_dumpable_behavior};
 
 use crate::backend::NotStarted;
-use crate::message::Ground;
-use crate::{mend, raw};
+use crate::message::Isolation;
+use crate::{diagnostics, raw};
 
 /// The number of the user and of the group inside a user namespace.
 pub(crate) const INNER: u32 = 1000;
@@ -22,24 +22,24 @@ pub(crate) const NAMESPACES: [(&str, CloneFlags); 5] = [
     ("uts", CloneFlags::CLONE_NEWUTS),
 ];
 
-/// Forks the first process of a jail, in the namespaces that its ground has. `None` in the child.
+/// Forks the first process of a jail, in the namespaces that its isolation has. `None` in the child.
 ///
 /// # Errors
-/// Which namespace is not to be had, and what mends it.
-pub(super) fn fork(ground: &Ground) -> Result<Option<Pid>, NotStarted> {
+/// Which namespace is not to be had, and how to fix it.
+pub(super) fn fork(isolation: &Isolation) -> Result<Option<Pid>, NotStarted> {
     let most = NAMESPACES.iter().fold(CloneFlags::empty(), |all, (_, flag)| all | *flag);
-    let wanted = match ground {
-        Ground::Namespaces => most | CloneFlags::CLONE_NEWUSER,
-        Ground::Rooted => most,
-        Ground::Landlock | Ground::Bubblewrap(_) => return raw::fork().map_err(|e| NotStarted::fault("starting a process", e)),
+    let wanted = match isolation {
+        Isolation::Namespaces => most | CloneFlags::CLONE_NEWUSER,
+        Isolation::Rooted => most,
+        Isolation::Landlock | Isolation::Bubblewrap(_) => return raw::fork().map_err(|e| NotStarted::fault("starting a process", e)),
     };
     raw::fork_into(wanted).map_err(|e| {
         // Which of them it was is found by asking for one after the other.
-        let user = (*ground == Ground::Namespaces).then_some(("user", CloneFlags::CLONE_NEWUSER));
+        let user = (*isolation == Isolation::Namespaces).then_some(("user", CloneFlags::CLONE_NEWUSER));
         let user_flag = user.map_or(CloneFlags::empty(), |(_, flag)| flag);
         let refused = user.into_iter().chain(NAMESPACES).find_map(|(name, flag)| Some((name, refusal(flag | user_flag)?)));
         let (name, error) = refused.unwrap_or(("process", e));
-        mend::no_namespace(name, error)
+        diagnostics::no_namespace(name, error)
     })
 }
 
@@ -78,7 +78,7 @@ pub(super) fn is_exempt() -> bool {
 /// security module lets a user namespace be made that can do nothing, this process stays out of it.
 ///
 /// # Errors
-/// Why not, and what mends it.
+/// Why not, and how to fix it.
 pub(super) fn enter_own_mounts() -> Result<(), NotStarted> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let enter = || -> Result<(), nix::Error> {
@@ -97,11 +97,11 @@ pub(super) fn enter_own_mounts() -> Result<(), NotStarted> {
             let ended = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()));
             let status = ended.ok().flatten().and_then(|(_, status)| status.exit_status()).unwrap_or(1);
             if status != 0 {
-                return Err(mend::no_namespace("user", nix::Error::from_raw(status)));
+                return Err(diagnostics::no_namespace("user", nix::Error::from_raw(status)));
             }
         }
     }
-    enter().map_err(|e| mend::no_namespace("user", e))
+    enter().map_err(|e| diagnostics::no_namespace("user", e))
 }
 
 /// In the first process of a jail with a user namespace: becomes the one user there is.

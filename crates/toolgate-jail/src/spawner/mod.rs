@@ -20,8 +20,8 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, pidfd_open};
 
 use crate::backend::NotStarted;
-use crate::init::{self, Start, site};
-use crate::message::{self, Call, Command, Event, FolderPlan, Ground, Order, Plan};
+use crate::init::{self, Start, host_folders};
+use crate::message::{self, Call, Command, Event, FolderPlan, Isolation, Order, Plan};
 use crate::program::seccomp::Filters;
 use crate::raw;
 use crate::spec::Cover;
@@ -88,7 +88,7 @@ impl Spawner {
         raw::close_from(3, []).ok()?;
         // A program finds them as an interpreter does that a shell starts, wherever the server runs: `nohup`, a shell's background. A broken pipe
         // stays an error of whoever writes here; Python has it so as well.
-        (1..=LAST_SIGNAL).filter(|signal| *signal != nix::libc::SIGPIPE).for_each(raw::heed);
+        (1..=LAST_SIGNAL).filter(|signal| *signal != nix::libc::SIGPIPE).for_each(raw::reset_ignored_signal);
         // Each jail holds some descriptors; programs have a bound of their own.
         let files = rustix::process::getrlimit(Resource::Nofile);
         let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
@@ -101,7 +101,7 @@ impl Spawner {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok()?;
         // Before another user namespace is entered: there the hierarchy is no longer ours.
         let place = Place::find();
-        site::sweep();
+        host_folders::sweep();
         if !place.has_cpu() {
             // No bound on the share of a processor, but everything else on the machine comes first.
             let _ = rustix::process::nice(LOW_PRIORITY);
@@ -135,8 +135,8 @@ impl Spawner {
     fn start(&mut self, plan: &Plan, mut call: Call, channel: &OwnedFd, mut fds: impl Iterator<Item = OwnedFd>) -> Result<(), NotStarted> {
         let io: Vec<OwnedFd> = if plan.waits { Vec::new() } else { fds.by_ref().take(3).collect() };
         let dirs: Vec<OwnedFd> = fds.collect();
-        let builds_root = matches!(plan.ground, Ground::Namespaces | Ground::Rooted);
-        if matches!(plan.ground, Ground::Bubblewrap(_)) {
+        let builds_root = matches!(plan.isolation, Isolation::Namespaces | Isolation::Rooted);
+        if matches!(plan.isolation, Isolation::Bubblewrap(_)) {
             cover_sockets(&mut call.covers, &dirs);
         }
         let user = match &mut self.users {
@@ -152,7 +152,7 @@ impl Spawner {
         let forked = trees.and_then(|trees| {
             let (wait, go) =
                 rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| NotStarted::fault("making a pipe", e))?;
-            let Some(first) = first::fork(&plan.ground)? else {
+            let Some(first) = first::fork(&plan.isolation)? else {
                 let kept = [channel.as_raw_fd(), wait.as_raw_fd()].into_iter().chain(group.descriptors());
                 let kept = kept.chain(io.iter().chain(&dirs).chain(trees.iter().map(|tree| &tree.fd)).map(AsRawFd::as_raw_fd));
                 let is_alone = raw::close_from(3, kept).is_ok();
@@ -165,7 +165,7 @@ impl Spawner {
                     &group,
                 ));
             };
-            let begun = begin(&plan.ground, first, user, &group, channel, &go);
+            let begun = begin(&plan.isolation, first, user, &group, channel, &go);
             begun.map(|()| first).inspect_err(|_| finish(first))
         });
         match forked {
@@ -213,8 +213,8 @@ impl Spawner {
 }
 
 /// Lets the first process of a jail go on, and says that it is there.
-fn begin(ground: &Ground, first: Pid, user: Option<u32>, group: &Group, channel: &OwnedFd, go: &OwnedFd) -> Result<(), NotStarted> {
-    if *ground == Ground::Namespaces {
+fn begin(isolation: &Isolation, first: Pid, user: Option<u32>, group: &Group, channel: &OwnedFd, go: &OwnedFd) -> Result<(), NotStarted> {
+    if *isolation == Isolation::Namespaces {
         first::map(&first.as_raw_nonzero().to_string(), user).map_err(|e| NotStarted::fault("mapping a user", e))?;
     }
     let process = pidfd_open(first, PidfdFlags::empty()).map_err(|e| NotStarted::fault("watching init", e))?;

@@ -12,8 +12,8 @@ use rustix::mount::{OpenTreeFlags, open_tree};
 use rustix::process::Pid;
 
 use crate::backend::NotStarted;
-use crate::init::site;
-use crate::mend;
+use crate::diagnostics;
+use crate::init::host_folders;
 use crate::message::{FolderPlan, Plan};
 use crate::raw::{self, Attributes};
 
@@ -39,7 +39,7 @@ pub(super) fn shown(plan: &Plan) -> Result<Vec<Tree>, NotStarted> {
     all.map(|(path, attributes)| {
         let found = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|e| NotStarted::fault("opening what is shown", format!("`{path}`: {e}")))?;
-        tree(path, &found, attributes).map_err(|e| mend::no_mount("copying a mount", e))
+        tree(path, &found, attributes).map_err(|e| diagnostics::no_mount("copying a mount", e))
     })
     .collect()
 }
@@ -94,7 +94,7 @@ fn shown_as(plan: &FolderPlan, dir: &OwnedFd, user: u32) -> Result<OwnedFd, Stri
     match mapped {
         Ok(mount) => Ok(mount),
         // Open to all: the other user may do what anybody may.
-        Err(_) if site::admits(dir, user, plan.writable).is_ok() => plain(plan, dir),
+        Err(_) if host_folders::admits(dir, user, plan.writable).is_ok() => plain(plan, dir),
         Err(reason) => Err(format!(
             "it belongs to user {} and its file system gives no id-mapped mount ({reason}); run as an ordinary user, or give the folder to user {user}",
             stat.st_uid

@@ -51,26 +51,27 @@ pub(crate) fn namespaces() -> String {
 pub(crate) const PROC: &str = "in Docker `--security-opt systempaths=unconfined`, in Kubernetes `procMount: Unmasked`";
 
 fn for_namespaces(facts: Facts) -> String {
-    let mut mends = Vec::new();
+    let mut changes = Vec::new();
     if facts.apparmor {
-        mends.push("`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor profile for toolgate with the line `userns,`");
+        changes
+            .push("`sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor profile for toolgate with the line `userns,`");
     }
     if facts.none_allowed {
-        mends.push("`sysctl user.max_user_namespaces=15000`");
+        changes.push("`sysctl user.max_user_namespaces=15000`");
     }
     if facts.unprivileged_off {
-        mends.push("`sysctl kernel.unprivileged_userns_clone=1`");
+        changes.push("`sysctl kernel.unprivileged_userns_clone=1`");
     }
-    if facts.container || (facts.filtered && mends.is_empty()) {
-        mends.push(DOCKER);
+    if facts.container || (facts.filtered && changes.is_empty()) {
+        changes.push(DOCKER);
     }
-    if mends.is_empty() {
-        mends.push(
+    if changes.is_empty() {
+        changes.push(
             "allow user namespaces: `user.max_user_namespaces`, `kernel.unprivileged_userns_clone`, \
              `kernel.apparmor_restrict_unprivileged_userns`, or a container profile that permits them",
         );
     }
-    mends.join("; ")
+    changes.join("; ")
 }
 
 fn mounts(facts: Facts) -> &'static str {

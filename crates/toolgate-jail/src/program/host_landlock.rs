@@ -11,8 +11,8 @@ use landlock::{
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, openat};
 
 use crate::backend::NotStarted;
+use crate::init::host_folders::HostFolders;
 use crate::init::root::below;
-use crate::init::site::Site;
 use crate::message::Plan;
 use crate::spec::Cover;
 
@@ -23,19 +23,19 @@ const MOST_RULES: usize = 8192;
 /// abstract sockets as well; an older one is refused.
 ///
 /// # Errors
-/// Why not, and what mends it.
-pub(super) fn restrict(plan: &Plan, covers: &[Vec<Cover>], site: &Site) -> Result<(), NotStarted> {
-    let without = |why: String| NotStarted::Unavailable("filesystem".to_owned(), format!("{why}; {MEND}"));
-    let mut fence = Fence::new().map_err(without)?;
-    fence.around_all(plan, site).map_err(without)?;
-    for ((folder, covers), (_, dir)) in plan.folders.iter().zip(covers).zip(&site.folders) {
+/// Why not, and how to fix it.
+pub(super) fn restrict(plan: &Plan, covers: &[Vec<Cover>], host: &HostFolders) -> Result<(), NotStarted> {
+    let without = |why: String| NotStarted::Unavailable("filesystem".to_owned(), format!("{why}; {FIX}"));
+    let mut ruleset = HostRuleset::new().map_err(without)?;
+    ruleset.around_all(plan, host).map_err(without)?;
+    for ((folder, covers), (_, dir)) in plan.folders.iter().zip(covers).zip(&host.folders) {
         let access = if folder.writable { writing() } else { AccessFs::from_read(ABI::V6) };
-        fence.around(dir, covers, access).map_err(|why| match why {
+        ruleset.around(dir, covers, access).map_err(|why| match why {
             NotShown::Moved => NotStarted::Moved(folder.name.clone()),
             NotShown::For(why) => without(why),
         })?;
     }
-    let status = fence.rules.restrict_self().map_err(|e| without(e.to_string()))?;
+    let status = ruleset.rules.restrict_self().map_err(|e| without(e.to_string()))?;
     if status.ruleset == RulesetStatus::NotEnforced {
         return Err(without("the kernel has no Landlock".to_owned()));
     }
@@ -67,14 +67,14 @@ fn look(dir: &OwnedFd, path: &str) -> Result<Stat, rustix::io::Errno> {
     fstat(below(dir, path)?)
 }
 
-const MEND: &str = "needs Linux 6.12 or newer with `landlock` in `CONFIG_LSM` (or the boot parameter `lsm=`), or namespaces";
+const FIX: &str = "needs Linux 6.12 or newer with `landlock` in `CONFIG_LSM` (or the boot parameter `lsm=`), or namespaces";
 
-struct Fence {
+struct HostRuleset {
     rules: RulesetCreated,
     count: usize,
 }
 
-impl Fence {
+impl HostRuleset {
     fn new() -> Result<Self, String> {
         let abi = ABI::V6;
         let rules = Ruleset::default()
@@ -88,7 +88,7 @@ impl Fence {
     }
 
     /// Lets through what every program sees.
-    fn around_all(&mut self, plan: &Plan, site: &Site) -> Result<(), String> {
+    fn around_all(&mut self, plan: &Plan, host: &HostFolders) -> Result<(), String> {
         let (read, write) = (AccessFs::from_read(ABI::V6), writing());
         for need in &plan.shown {
             self.path(Path::new(need), read)?;
@@ -96,7 +96,7 @@ impl Fence {
         for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
             self.path(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
         }
-        self.path(&site.scratch, write)
+        self.path(&host.scratch, write)
     }
 
     /// Lets a root through but for what is masked in it.

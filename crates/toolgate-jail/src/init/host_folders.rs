@@ -17,7 +17,7 @@ use crate::message::Plan;
 
 /// The places of one program.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct HostFolders {
     /// Its scratch folder.
     pub(crate) scratch: PathBuf,
     /// The folders of its plan: where they stand, and the very folders.
@@ -35,7 +35,7 @@ const SLACK: u64 = 1024;
 /// Folders in folders in scratch space; more of them could hide from a look.
 const DEEPEST: usize = 48;
 
-impl Site {
+impl HostFolders {
     /// Makes the scratch folder for `user`, and finds out where the folders stand.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ pub(crate) fn sweep() {
 /// Whether a folder of another user is open to this one: without mounts no owner can be shown as another.
 ///
 /// # Errors
-/// Why not, and what mends it.
+/// Why not, and how to fix it.
 pub(crate) fn admits(dir: &OwnedFd, user: u32, writable: bool) -> Result<(), String> {
     let stat = fstat(dir).map_err(|e| e.to_string())?;
     let wanted = if writable { 0o007 } else { 0o005 };
