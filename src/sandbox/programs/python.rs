@@ -19,7 +19,7 @@ use crate::sandbox::files::Roots;
 use crate::sandbox::pool::UnderWay;
 use crate::sandbox::printed::listener;
 use crate::sandbox::view::{self, View, Views};
-use crate::sandbox::web::{Egress, Gateway, LogScribe, Scribe};
+use crate::sandbox::web::{AuditRecorder, ConnectionRecorder, Egress, Gateway};
 
 /// The jail of a server, found once: in the background where programs may come, else with the first one.
 #[derive(Debug)]
@@ -179,8 +179,9 @@ impl Runner {
         if !python_network(manifest, &terms.profile) {
             return None;
         }
-        let scribe = self.egress.watch().map(|watch| Box::new(LogScribe::new(watch.clone(), Arc::clone(terms))) as Box<dyn Scribe>);
-        Some(Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), terms.upload(), scribe)))
+        let recorder =
+            self.egress.watch().map(|watch| Box::new(AuditRecorder::new(watch.clone(), Arc::clone(terms))) as Box<dyn ConnectionRecorder>);
+        Some(Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), terms.upload(), recorder)))
     }
 
     /// Gets interpreters ready for the programs of a profile, and has the roots that they see looked through.

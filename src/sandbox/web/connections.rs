@@ -76,7 +76,7 @@ impl How {
 }
 
 /// Writes contacts into the log, and counts them on the caller's account.
-pub trait Scribe: Send + Sync + std::fmt::Debug {
+pub trait ConnectionRecorder: Send + Sync + std::fmt::Debug {
     /// A host is about to be asked.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ pub(super) struct ConnectionLog {
     made: AtomicU64,
     sent: AtomicU64,
     upload: u64,
-    scribe: Option<Box<dyn Scribe>>,
+    recorder: Option<Box<dyn ConnectionRecorder>>,
 }
 
 /// One connection that is being made. Dropped, it is over.
@@ -123,8 +123,8 @@ const MOST: u64 = 1000;
 const LINES: usize = 64;
 
 impl ConnectionLog {
-    pub(super) fn new(upload: Bytes, scribe: Option<Box<dyn Scribe>>) -> Arc<Self> {
-        Arc::new(Self { contacts: Mutex::default(), made: AtomicU64::new(0), sent: AtomicU64::new(0), upload: upload.0, scribe })
+    pub(super) fn new(upload: Bytes, recorder: Option<Box<dyn ConnectionRecorder>>) -> Arc<Self> {
+        Arc::new(Self { contacts: Mutex::default(), made: AtomicU64::new(0), sent: AtomicU64::new(0), upload: upload.0, recorder })
     }
 
     pub(super) fn contacts(&self) -> Vec<Contact> {
@@ -136,7 +136,7 @@ impl ConnectionLog {
     /// # Errors
     /// `rate_limited`, `audit_unavailable`.
     pub(super) fn count(&self, url: &HttpUrl) -> Result<(), Denied> {
-        self.scribe.as_ref().map_or(Ok(()), |scribe| scribe.counts(url.host_str())).map_err(Denied::from)
+        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.counts(url.host_str())).map_err(Denied::from)
     }
 
     /// Records that a contact is about to be made.
@@ -164,14 +164,14 @@ impl ConnectionLog {
         if self.made.fetch_add(1, Ordering::Relaxed) >= MOST {
             return Err(Refusal::new(Code::RateLimited, format!("a program makes at most {MOST} connections in one call")));
         }
-        self.scribe.as_ref().map_or(Ok(()), |scribe| scribe.opens(contact, how, refusal))
+        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.opens(contact, how, refusal))
     }
 
     fn charge(&self, bytes: u64) -> Result<(), Refusal> {
         if self.sent.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > self.upload {
             return Err(Refusal::new(Code::Quota, "the program sends out more than it may").rule("limits.egress_per_hour"));
         }
-        self.scribe.as_ref().map_or(Ok(()), |scribe| scribe.sends(bytes))
+        self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.sends(bytes))
     }
 
     fn add(&self, mut contact: Contact) {
@@ -250,8 +250,8 @@ pub(super) fn too_large(most: Bytes) -> Refusal {
 impl Drop for Connection {
     fn drop(&mut self) {
         let contact = locked(&self.contact).clone();
-        if let Some(scribe) = &self.log.scribe {
-            scribe.closes(&contact, self.how);
+        if let Some(recorder) = &self.log.recorder {
+            recorder.closes(&contact, self.how);
         }
         self.log.add(contact);
     }
@@ -259,13 +259,13 @@ impl Drop for Connection {
 
 /// The log and the counts, and whose call it is.
 #[derive(Debug)]
-pub struct LogScribe {
+pub struct AuditRecorder {
     watch: Watch,
     terms: Arc<Terms>,
 }
 
-impl LogScribe {
-    /// A scribe for the call of these terms.
+impl AuditRecorder {
+    /// A recorder for the call of these terms.
     pub fn new(watch: Watch, terms: Arc<Terms>) -> Self {
         Self { watch, terms }
     }
@@ -291,7 +291,7 @@ impl LogScribe {
     }
 }
 
-impl Scribe for LogScribe {
+impl ConnectionRecorder for AuditRecorder {
     fn counts(&self, host: &str) -> Result<(), Refusal> {
         self.watch.meter.host(&self.terms.principal, host, &self.terms.manifest.network)
     }

@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-pub use connections::{Contact, How, LogScribe, Scribe};
+pub use connections::{AuditRecorder, ConnectionRecorder, Contact, How};
 pub use gateway::Gateway;
 pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};

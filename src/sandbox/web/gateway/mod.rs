@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Egress;
-use super::connections::{ConnectionLog, Contact, Scribe};
+use super::connections::{ConnectionLog, ConnectionRecorder, Contact};
 use crate::manifest::NetworkRules;
 use crate::model::Bytes;
 use crate::sandbox::programs::Network;
@@ -49,9 +49,14 @@ pub struct Gateway {
 type Granted = Arc<Mutex<Option<Tunnel>>>;
 
 impl Gateway {
-    /// A gateway by these rules. `upload`: bytes that the call may send out; `scribe`: records each contact before it is made.
-    pub(in crate::sandbox) fn new(egress: Arc<Egress>, rules: Arc<NetworkRules>, upload: Bytes, scribe: Option<Box<dyn Scribe>>) -> Self {
-        Self { egress, rules, log: ConnectionLog::new(upload, scribe) }
+    /// A gateway by these rules. `upload`: bytes that the call may send out; `recorder`: records each contact before it is made.
+    pub(in crate::sandbox) fn new(
+        egress: Arc<Egress>,
+        rules: Arc<NetworkRules>,
+        upload: Bytes,
+        recorder: Option<Box<dyn ConnectionRecorder>>,
+    ) -> Self {
+        Self { egress, rules, log: ConnectionLog::new(upload, recorder) }
     }
 
     /// What was asked for and what became of it, so far.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::world::{HELLO, Server, World, client_hello, names, read_head, rules};
 use crate::manifest::NetworkRules;
 use crate::model::{Bytes, Code, Refusal};
-use crate::sandbox::web::{Contact, How, Scribe, Settings};
+use crate::sandbox::web::{ConnectionRecorder, Contact, How, Settings};
 
 /// Nothing here takes longer than this, however slow the machine is.
 const LONG: Duration = Duration::from_mins(1);
@@ -111,7 +111,7 @@ async fn a_program_sends_out_no_more_than_its_budget() {
 #[tokio::test]
 async fn one_host_is_asked_no_more_often_than_the_account_of_its_caller_lets_it_be() {
     let server = Server::answering(HELLO).await;
-    let world = World::scribed(rules(&server), Box::new(Miser { hosts: Mutex::default(), left: AtomicU64::new(u64::MAX) })).await;
+    let world = World::recorded(rules(&server), Box::new(Miser { hosts: Mutex::default(), left: AtomicU64::new(u64::MAX) })).await;
     for _ in 0..2 {
         assert!(world.say(get(&server, "/")).await.ends_with("hello"));
     }
@@ -124,7 +124,7 @@ async fn one_host_is_asked_no_more_often_than_the_account_of_its_caller_lets_it_
 #[tokio::test]
 async fn what_goes_out_is_charged_before_it_goes() {
     let server = Server::answering(HELLO).await;
-    let world = World::scribed(rules(&server), Box::new(Miser { hosts: Mutex::default(), left: AtomicU64::new(300) })).await;
+    let world = World::recorded(rules(&server), Box::new(Miser { hosts: Mutex::default(), left: AtomicU64::new(300) })).await;
     assert!(world.say(get(&server, "/")).await.ends_with("hello"));
     let long = get(&server, &format!("/{}", "a".repeat(300)));
     assert_eq!(world.refused(long).await, (429, Some(Code::Quota)));
@@ -138,7 +138,7 @@ struct Miser {
     left: AtomicU64,
 }
 
-impl Scribe for Miser {
+impl ConnectionRecorder for Miser {
     fn counts(&self, host: &str) -> Result<(), Refusal> {
         let mut hosts = self.hosts.lock().unwrap();
         let asked = hosts.entry(host.to_owned()).or_default();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::manifest::{DomainPattern, NetworkRules};
 use crate::model::{Bytes, Code, Scheme};
 use crate::sandbox::programs::Network;
-use crate::sandbox::web::{Contact, Egress, Gateway, Resolve, Scribe, Settings};
+use crate::sandbox::web::{ConnectionRecorder, Contact, Egress, Gateway, Resolve, Settings};
 
 pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -106,8 +106,8 @@ impl World {
         Self::with(rules, names(), Settings { headers: Duration::from_secs(2), ..Settings::default() }, Bytes::mib(1)).await
     }
 
-    pub(super) async fn scribed(rules: NetworkRules, scribe: Box<dyn Scribe>) -> Self {
-        Self::made(rules, names(), Settings::default(), Bytes::mib(1), Some(scribe)).await
+    pub(super) async fn recorded(rules: NetworkRules, recorder: Box<dyn ConnectionRecorder>) -> Self {
+        Self::made(rules, names(), Settings::default(), Bytes::mib(1), Some(recorder)).await
     }
 
     pub(super) async fn with(rules: NetworkRules, names: HashMap<String, Vec<Vec<IpAddr>>>, settings: Settings, upload: Bytes) -> Self {
@@ -119,10 +119,10 @@ impl World {
         names: HashMap<String, Vec<Vec<IpAddr>>>,
         settings: Settings,
         upload: Bytes,
-        scribe: Option<Box<dyn Scribe>>,
+        recorder: Option<Box<dyn ConnectionRecorder>>,
     ) -> Self {
         let egress = Arc::new(Egress::with_resolver(settings, Arc::new(Invented(Mutex::new(names)))));
-        let gateway = Arc::new(Gateway::new(egress, Arc::new(rules), upload, scribe));
+        let gateway = Arc::new(Gateway::new(egress, Arc::new(rules), upload, recorder));
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
