@@ -19,7 +19,7 @@ use super::run::Fault;
 use crate::context::ServerContext;
 use crate::manifest::Manifest;
 use crate::model::HttpUrl;
-use crate::server::http::{Door, Options, Source};
+use crate::server::http::{Listener, Options, Source};
 
 /// How to serve over HTTP.
 #[derive(Debug, Clone, Args)]
@@ -125,13 +125,13 @@ pub(super) async fn serve(
 ) -> io::Result<()> {
     more_descriptors();
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let door = open(address).await?;
-    let (at, what) = match &door {
-        Door::Tcp(listener) => (format!("{scheme}://{}/mcp", listener.local_addr()?), ""),
-        Door::Unix(_) => (address.shown(), ", path /mcp"),
+    let listener = open(address).await?;
+    let (at, what) = match &listener {
+        Listener::Tcp(listener) => (format!("{scheme}://{}/mcp", listener.local_addr()?), ""),
+        Listener::Unix(_) => (address.shown(), ", path /mcp"),
     };
     form.serving(&at, &format!("serving MCP at {at}{what}"))?;
-    let options = Options { door, sse, tls, source: source(Arc::clone(server), base) };
+    let options = Options { listener, sse, tls, source: source(Arc::clone(server), base) };
     let outcome = crate::server::serve_http(Arc::clone(server), options).await;
     if let Address::Unix(path) = address {
         let _ = std::fs::remove_file(path);
@@ -158,9 +158,9 @@ fn may_listen(manifest: &Manifest, address: &Address) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn open(address: &Address) -> io::Result<Door> {
-    let door = match address {
-        Address::Tcp(address) => TcpListener::bind(address).await.map(Door::Tcp),
+async fn open(address: &Address) -> io::Result<Listener> {
+    let listener = match address {
+        Address::Tcp(address) => TcpListener::bind(address).await.map(Listener::Tcp),
         Address::Unix(path) => {
             // A socket at which no server answers is what a killed one left.
             let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
@@ -171,10 +171,10 @@ async fn open(address: &Address) -> io::Result<Door> {
             let before = umask(rustix::fs::Mode::from_raw_mode(0o177));
             let listener = UnixListener::bind(path);
             umask(before);
-            listener.map(Door::Unix)
+            listener.map(Listener::Unix)
         }
     };
-    door.map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be listened on: {fault}", address.shown())))
+    listener.map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be listened on: {fault}", address.shown())))
 }
 
 /// Reads the keys of an issuer: a file beside the manifest, or a URL through the egress guard.

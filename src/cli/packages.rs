@@ -57,7 +57,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
     }
     let state = StateDir::open(&found.state()?)?;
     // An installation ends with the emergency stop, as a server does.
-    state.heed()?;
+    state.mark_running()?;
     let configured = environment::base(&found.manifest, Some(file));
     // A name in a relative entry of the search path may be a program of the repository.
     let base = if configured.components().count() > 1 { Some(configured.clone()) } else { on_search_path(&configured) };

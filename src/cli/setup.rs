@@ -190,7 +190,7 @@ pub fn build(mut found: Found) -> Result<ServerContext, Fault> {
     let path = found.state()?;
     let places = checked_places(&mut found, &path)?;
     let state = Arc::new(StateDir::open(&path)?);
-    if let Err(fault) = state.heed() {
+    if let Err(fault) = state.mark_running() {
         tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
     }
     let log = Log::open(state.path(), entry::settings(&found.manifest.audit, state.path()), Arc::new(jiff::Timestamp::now))?;

@@ -34,15 +34,15 @@ pub(super) struct Resume {
 pub(super) fn kill(Kill { reason }: &Kill, path: &Path) -> Result<Report, Fault> {
     let folder = StateDir::open(path)?;
     // Looked at before the switch is on, for an installation ends at once by it, and after: a server that starts later than that finds it.
-    let before = folder.is_heeded();
+    let before = folder.has_running();
     folder.kill(reason)?;
-    let heeded = if matches!(before, Ok(true)) { before } else { folder.is_heeded() };
+    let running = if matches!(before, Ok(true)) { before } else { folder.has_running() };
     // The switch is on already; its record tells why, and a full disk does not lift it.
     if let Err(fault) = note(&folder, Event::KillOn, reason) {
         writeln!(io::stderr(), "toolgate: the stop is on, and could not be recorded: {fault}")?;
     }
     let place = path.display();
-    let text = match &heeded {
+    let text = match &running {
         Ok(true) => format!("the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it\n"),
         Ok(false) => format!(
             "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
@@ -50,9 +50,9 @@ pub(super) fn kill(Kill { reason }: &Kill, path: &Path) -> Result<Report, Fault>
         ),
         Err(fault) => format!("set, and it cannot be told whether a server with the state folder {place} is running: {fault}\n"),
     };
-    let is_heeded = heeded.ok();
-    let json = json!({"state": path, "stopped": true, "heard": is_heeded});
-    Ok(Report { json, text, end: End::of(is_heeded == Some(true)) })
+    let has_running = running.ok();
+    let json = json!({"state": path, "stopped": true, "heard": has_running});
+    Ok(Report { json, text, end: End::of(has_running == Some(true)) })
 }
 
 /// Of a caller or a session ends its suspension; without one, the emergency stop.

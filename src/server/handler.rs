@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
-use super::http::Seat;
+use super::http::Session;
 use super::message::Malformed;
 use super::metrics::Metrics;
 use super::resources;
@@ -55,7 +55,7 @@ pub(super) struct Handler {
     /// Cancelled when the session is to end: its calls end with it.
     pub(super) leaving: CancellationToken,
     /// The session's place at the HTTP endpoint.
-    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) session: Option<Arc<Session>>,
     /// What operators watch of the HTTP endpoint.
     pub(super) metrics: Option<Arc<Metrics>>,
 }
@@ -195,9 +195,9 @@ impl ServerHandler for Handler {
         // Over standard input it was taken when the request was read, so that calls keep their order.
         let place = context.extensions.get::<Arc<Place>>().cloned().unwrap_or_else(|| Arc::new(self.server.gate().queue().enter()));
         // Over HTTP a session with a call under way, or one that waits for a person, is not idle.
-        let _held = self.seat.as_ref().map(|seat| {
-            seat.begin(&self.server);
-            seat.hold()
+        let _held = self.session.as_ref().map(|session| {
+            session.begin(&self.server);
+            session.hold()
         });
         let _running = self.metrics.as_ref().map(|metrics| metrics.running.one());
         let begun = Instant::now();

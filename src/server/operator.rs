@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::audit::{Event, Record, Sync};
 use crate::context::ServerContext;
 use crate::policy::is_caller;
-use crate::state::{Answered, Ask, Checked, Operator, Place, Say, persons};
+use crate::state::{Answered, Ask, Checked, Operator, OperatorSocket, Say, persons};
 
 /// What an operator asks of a server.
 #[derive(Debug, Deserialize)]
@@ -56,7 +56,7 @@ struct Shown {
 pub(super) struct Operators {
     task: JoinHandle<()>,
     /// Its name goes last.
-    _place: Place,
+    _place: OperatorSocket,
 }
 
 impl Drop for Operators {

@@ -38,7 +38,7 @@ pub async fn serve(server: Arc<ServerContext>, profile: Option<String>) -> io::R
         seals: Seals::of(&server),
         eof: eof.clone(),
         leaving: CancellationToken::new(),
-        seat: None,
+        session: None,
         metrics: None,
     };
     let (reader, writer) = (reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?);

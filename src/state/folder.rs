@@ -152,16 +152,15 @@ impl StateDir {
         }
     }
 
-    /// Says that this process heeds the kill switch, for as long as the folder is open here: the kernel takes the lock back when the process ends,
-    /// however it ends.
+    /// Marks that a process watches the kill switch, for as long as the folder is open here. The kernel removes the lock when the process ends.
     /// # Errors  When the file system has no locks.
-    pub fn heed(&self) -> io::Result<()> {
+    pub fn mark_running(&self) -> io::Result<()> {
         Ok(fs::flock(&self.folder, FlockOperation::LockShared)?)
     }
 
-    /// Whether some living process heeds the kill switch of this folder.
-    /// # Errors  When it cannot be told.
-    pub fn is_heeded(&self) -> io::Result<bool> {
+    /// Whether a living process watches the kill switch of this folder.
+    /// # Errors  When the lock cannot be tried.
+    pub fn has_running(&self) -> io::Result<bool> {
         match fs::flock(&self.folder, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 fs::flock(&self.folder, FlockOperation::Unlock)?;
@@ -305,14 +304,14 @@ mod tests {
     fn a_switch_is_heeded_while_a_process_says_so_and_no_longer() {
         let (_keep, state) = dir();
         let other = || StateDir::open(state.path()).unwrap();
-        assert!(!state.is_heeded().unwrap());
+        assert!(!state.has_running().unwrap());
         let (one, two) = (other(), other());
-        one.heed().unwrap();
-        two.heed().unwrap();
+        one.mark_running().unwrap();
+        two.mark_running().unwrap();
         drop(one);
-        assert!(state.is_heeded().unwrap() && state.is_heeded().unwrap());
+        assert!(state.has_running().unwrap() && state.has_running().unwrap());
         drop(two);
-        assert!(!state.is_heeded().unwrap());
+        assert!(!state.has_running().unwrap());
     }
 
     #[test]

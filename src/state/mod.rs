@@ -4,7 +4,7 @@
 mod facts;
 mod files;
 mod folder;
-mod place;
+mod operator_socket;
 mod queue;
 mod seals;
 mod secrets;
@@ -12,7 +12,7 @@ mod store;
 mod ticks;
 
 pub use folder::{Kept, StateDir, StateFault, random, token};
-pub use place::Place;
+pub use operator_socket::OperatorSocket;
 pub use queue::{Answered, Ask, Say, is_id, persons};
 pub use secrets::{Checked, Operator};
 pub use store::{Store, of_session};

@@ -1,4 +1,4 @@
-//! The front door: who may come in, how much they may bring, and where it goes.
+//! What each request passes first: its sender, its size, and the service it is for.
 
 #![expect(clippy::result_large_err, reason = "the refusal is the answer itself, made once for a request that goes no further")]
 
@@ -22,9 +22,9 @@ use super::answers::{challenge, last, later, refused, rpc_error};
 use super::identity::{Identity, identify};
 use super::keys::Keys;
 use super::listen::Connection;
-use super::place::{Foreign, Place};
-use super::seat::{Seat, TakenId};
-use super::sessions::{SEAT, Sessions};
+use super::origin::{Foreign, Listening};
+use super::session::{Session, TakenId};
+use super::sessions::{CURRENT, Sessions};
 use super::sse;
 use crate::context::ServerContext;
 use crate::manifest::{Http, Manifest};
@@ -36,14 +36,14 @@ use crate::state::token;
 /// Everything the routes share. `S` answers MCP; one is made for each session or request.
 pub(super) struct Endpoint<S: Service<RoleServer>> {
     pub(super) server: Arc<ServerContext>,
-    pub(super) place: Place,
+    pub(super) listening: Listening,
     /// Names the sessions of principals.
     pub(super) session_key: [u8; 32],
     pub(super) keys: Keys,
     pub(super) sessions: Arc<Sessions>,
     pub(super) streams: sse::Streams,
     pub(super) mcp: StreamableHttpService<S, Sessions>,
-    pub(super) make: Arc<dyn Fn(Arc<Seat>) -> S + Send + Sync>,
+    pub(super) make: Arc<dyn Fn(Arc<Session>) -> S + Send + Sync>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) begun: Instant,
     /// No new request is taken.
@@ -71,7 +71,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             return Err(later(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping", 5));
         }
         let host = self.check_place(&manifest.http, request)?;
-        let is_local = self.place.is_from_here(&request.headers);
+        let is_local = self.listening.is_from_here(&request.headers);
         identify(manifest, &self.keys, &request.headers, is_local).await.map_err(|unknown| {
             self.metrics.refuse("identity");
             tracing::info!(?unknown, "a request had no caller");
@@ -83,7 +83,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     /// # Errors  403.
     pub(super) fn check_place(&self, http: &Http, request: &Parts) -> Result<String, Response> {
         let local = request.extensions.get::<Connection>().and_then(|connection| connection.local);
-        self.place.check(http, &request.uri, &request.headers, local).map_err(|foreign| {
+        self.listening.check(http, &request.uri, &request.headers, local).map_err(|foreign| {
             let (label, why) = match foreign {
                 Foreign::Host => ("host", "the Host of the request is not one of this server's; `[http] allowed_hosts` lists further ones"),
                 Foreign::Origin => ("origin", "pages of this origin may not call; `[http] allowed_origins` lists those that may"),
@@ -95,7 +95,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
 
     /// Where the metadata of RFC 9728 stands.
     pub(super) fn metadata_url(&self, http: &Http, host: &str) -> String {
-        let url = self.place.url(http, host);
+        let url = self.listening.url(http, host);
         match url::Url::parse(&url) {
             Ok(url) if url.origin().is_tuple() => {
                 let path = url.path().trim_end_matches('/');
@@ -132,9 +132,9 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         }
     }
 
-    /// A seat for a new session, where there is room for one.
+    /// A new session, if there is room for one.
     /// # Errors  503, 429.
-    pub(super) fn new_seat(&self, http: &Http, caller: Identity) -> Result<Arc<Seat>, Response> {
+    pub(super) fn new_session(&self, http: &Http, caller: Identity) -> Result<Arc<Session>, Response> {
         let (all, own) = self.sessions.count(&caller.principal);
         let (more, more_own) = self.streams.count(&caller.principal);
         if all + more >= http.max_sessions as usize {
@@ -146,12 +146,12 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             return Err(later(StatusCode::TOO_MANY_REQUESTS, "this caller has too many sessions; end some with DELETE", 30));
         }
         let session = token(16).map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "there are no random bytes"))?;
-        Ok(Arc::new(Seat::new(Peer { principal: caller.principal, session: format!("s_{session}"), profile: Some(caller.profile) })))
+        Ok(Arc::new(Session::new(Peer { principal: caller.principal, session: format!("s_{session}"), profile: Some(caller.profile) })))
     }
 
     /// The session of a caller from 2026-07-28 on: the same at every process on this state folder, so that any of them can finish what another asked.
-    fn principal_seat(&self, caller: Identity) -> Arc<Seat> {
-        self.sessions.seat_of(caller, |principal| super::session_of(&self.session_key, principal))
+    fn principal_session(&self, caller: Identity) -> Arc<Session> {
+        self.sessions.session_of(caller, |principal| super::session_of(&self.session_key, principal))
     }
 }
 
@@ -168,18 +168,18 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         let manifest = self.manifest();
         let (mut parts, body) = request.into_parts();
         let caller = self.admit(&manifest, &parts).await?;
-        // It has done its work: no part of the stack behind this door, nor a log line of it, can hold it.
+        // It has done its work: no part of the stack behind this point, nor a log line of it, can hold it.
         parts.headers.remove(AUTHORIZATION);
         widen_accept(&mut parts.headers);
         if !matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
             let refusal = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
             return Err(([(ALLOW, "GET, POST, DELETE")], refusal).into_response());
         }
-        let known = self.seat_of(&parts.headers, &caller)?;
+        let known = self.session_of(&parts.headers, &caller)?;
         if parts.method != Method::POST {
-            let seat = known.unwrap_or_else(|| self.principal_seat(caller));
+            let session = known.unwrap_or_else(|| self.principal_session(caller));
             let ends = parts.method == Method::DELETE;
-            let mut response = self.pass(seat, http::Request::from_parts(parts, Full::default()), None).await;
+            let mut response = self.pass(session, http::Request::from_parts(parts, Full::default()), None).await;
             if ends && response.status() == StatusCode::ACCEPTED {
                 // It is done, not only taken; some clients warn of the other.
                 *response.status_mut() = StatusCode::NO_CONTENT;
@@ -208,41 +208,41 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             JsonRpcMessage::Error(_) => text = serde_json::to_vec(&message).unwrap_or_default().into(),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) => {}
         }
-        let seat = match known {
-            Some(seat) => seat,
-            None if is_initialize => self.new_seat(&manifest.http, caller)?,
-            None => self.principal_seat(caller),
+        let session = match known {
+            Some(session) => session,
+            None if is_initialize => self.new_session(&manifest.http, caller)?,
+            None => self.principal_session(caller),
         };
-        // rmcp would let the later request of two with one id take the place of the first, whose answer is lost then.
-        let taken = id.map(|id| seat.take_id(&id).ok_or_else(|| rpc_error(&Fault::taken(&id)))).transpose()?;
+        // rmcp would let the later request of two with one id take the listening of the first, whose answer is lost then.
+        let taken = id.map(|id| session.take_id(&id).ok_or_else(|| rpc_error(&Fault::taken(&id)))).transpose()?;
         if let Some(taken) = &taken {
             // Until its handler has ended, be its answer read or not.
             parts.extensions.insert(Arc::clone(taken));
         }
-        Ok(self.pass(seat, http::Request::from_parts(parts, Full::new(text)), taken).await)
+        Ok(self.pass(session, http::Request::from_parts(parts, Full::new(text)), taken).await)
     }
 
-    /// The seat of the session a request names. Another caller's session is not there.
-    fn seat_of(&self, headers: &HeaderMap, caller: &Identity) -> Result<Option<Arc<Seat>>, Response> {
+    /// The session that a request names. A session of another caller is not found.
+    fn session_of(&self, headers: &HeaderMap, caller: &Identity) -> Result<Option<Arc<Session>>, Response> {
         let Some(id) = headers.get(SESSION) else { return Ok(None) };
-        let seat = id.to_str().ok().and_then(|id| self.sessions.seat(id));
-        match seat.filter(|seat| seat.is_of(caller)) {
-            Some(seat) => {
-                seat.touch();
-                Ok(Some(seat))
+        let session = id.to_str().ok().and_then(|id| self.sessions.session(id));
+        match session.filter(|session| session.is_of(caller)) {
+            Some(session) => {
+                session.touch();
+                Ok(Some(session))
             }
             None => Err(refused(StatusCode::NOT_FOUND, "there is no such session; begin anew with initialize")),
         }
     }
 
     /// Hands a request to rmcp. Its id is taken until the last byte of the answer is sent: the body holds it.
-    async fn pass(&self, seat: Arc<Seat>, request: http::Request<Full<bytes::Bytes>>, taken: Option<Arc<TakenId>>) -> Response {
+    async fn pass(&self, session: Arc<Session>, request: http::Request<Full<bytes::Bytes>>, taken: Option<Arc<TakenId>>) -> Response {
         let line = move |frame: Frame<bytes::Bytes>| {
             let _held = &taken;
             // One frame is one message or one event.
             frame.map_data(|data| bytes::Bytes::from(in_one_line(data.into())))
         };
-        SEAT.scope(seat, self.mcp.handle(request)).await.map(|body| Body::new(body.map_frame(line)))
+        CURRENT.scope(session, self.mcp.handle(request)).await.map(|body| Body::new(body.map_frame(line)))
     }
 }
 

@@ -8,20 +8,20 @@ use futures::future::BoxFuture;
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, JwkSet, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 
-/// Reads the document of a place: a URL or a file.
+/// Reads a JWKS document from a URL or a file.
 pub type Source = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Vec<u8>, String>> + Send + Sync>;
 
-/// The keys that were read, by place.
+/// The keys that were read, by the URL or file they come from.
 pub(super) struct Keys {
     source: Source,
-    places: Mutex<HashMap<String, Arc<Place>>>,
+    sets: Mutex<HashMap<String, Arc<KeySet>>>,
     clock: Clock,
 }
 
 type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 #[derive(Default)]
-struct Place {
+struct KeySet {
     known: Mutex<Known>,
     /// One reading at a time: others that need its keys wait for it.
     reading: tokio::sync::Mutex<()>,
@@ -38,7 +38,7 @@ struct Known {
 const FRESH: Duration = Duration::from_mins(10);
 /// After this, keys that could not be read again are no longer used: a withdrawn key must not live on because its issuer cannot be reached.
 const HARD_END: Duration = Duration::from_hours(1);
-/// Between two readings of one place; an unknown key id must not make callers hammer the issuer.
+/// Between two readings of one document; an unknown key id must not make callers hammer the issuer.
 const PAUSE: Duration = Duration::from_secs(30);
 /// The largest document, in bytes, and the most keys that are kept of one.
 pub(super) const LARGEST: usize = 256 << 10;
@@ -46,7 +46,7 @@ const MOST: usize = 64;
 
 impl Keys {
     pub(super) fn new(source: Source) -> Self {
-        Self { source, places: Mutex::default(), clock: Arc::new(Instant::now) }
+        Self { source, sets: Mutex::default(), clock: Arc::new(Instant::now) }
     }
 
     /// No keys at all.
@@ -55,33 +55,33 @@ impl Keys {
         Self::new(Arc::new(|_| Box::pin(async { Err("none".to_owned()) })))
     }
 
-    /// The key of a place that a token names, for this algorithm.
+    /// The key that a token names in one document, for this algorithm.
     pub(super) async fn find(&self, name: &str, id: Option<&str>, algorithm: Algorithm) -> Option<Jwk> {
-        let place = Arc::clone(lock(&self.places).entry(name.to_owned()).or_default());
+        let set = Arc::clone(lock(&self.sets).entry(name.to_owned()).or_default());
         let now = (self.clock)();
-        let (found, is_stale) = place.look(now, id, algorithm);
+        let (found, is_stale) = set.look(now, id, algorithm);
         if found.is_some() {
-            if is_stale && place.may_try(now) {
+            if is_stale && set.may_try(now) {
                 let (source, name) = (Arc::clone(&self.source), name.to_owned());
                 tokio::spawn(async move {
-                    let _turn = place.reading.lock().await;
-                    place.read(&source, name, now).await;
+                    let _turn = set.reading.lock().await;
+                    set.read(&source, name, now).await;
                 });
             }
             return found;
         }
-        let _turn = place.reading.lock().await;
+        let _turn = set.reading.lock().await;
         // Whoever had the turn before may have read it.
-        let (found, _) = place.look(now, id, algorithm);
-        if found.is_some() || !place.may_try(now) {
+        let (found, _) = set.look(now, id, algorithm);
+        if found.is_some() || !set.may_try(now) {
             return found;
         }
-        place.read(&self.source, name.to_owned(), now).await;
-        place.look(now, id, algorithm).0
+        set.read(&self.source, name.to_owned(), now).await;
+        set.look(now, id, algorithm).0
     }
 }
 
-impl Place {
+impl KeySet {
     /// The key, and whether the keys are to be read again.
     fn look(&self, now: Instant, id: Option<&str>, algorithm: Algorithm) -> (Option<Jwk>, bool) {
         let mut known = lock(&self.known);
@@ -108,7 +108,7 @@ impl Place {
                 let mut known = lock(&self.known);
                 (known.keys, known.read) = (keys, Some(now));
             }
-            Err(why) => tracing::warn!(place = name, why, "the keys of an issuer could not be read"),
+            Err(why) => tracing::warn!(document = name, why, "the keys of an issuer could not be read"),
         }
     }
 }

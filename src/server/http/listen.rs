@@ -24,7 +24,7 @@ use crate::server::metrics::Metrics;
 
 /// Where callers come in.
 #[derive(Debug)]
-pub enum Door {
+pub enum Listener {
     /// A TCP port.
     Tcp(TcpListener),
     /// A Unix socket.
@@ -63,13 +63,13 @@ const GONE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts until draining; resolves when the last connection has ended or `stopping` ended it.
-pub(super) async fn serve(door: Door, terms: Terms) {
+pub(super) async fn serve(listener: Listener, terms: Terms) {
     let terms = Arc::new(terms);
     let places = Arc::new(Semaphore::new((terms.http.max_connections as usize).min(Semaphore::MAX_PERMITS)));
     let mut tasks = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&door) => accepted,
+            accepted = accept(&listener) => accepted,
             () = terms.draining.cancelled() => break,
         };
         // What has ended is let go.
@@ -96,16 +96,16 @@ pub(super) async fn serve(door: Door, terms: Terms) {
             }
         });
     }
-    drop(door);
+    drop(listener);
     while tasks.join_next().await.is_some() {}
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-async fn accept(door: &Door) -> io::Result<(Box<dyn Stream>, Option<IpAddr>)> {
-    match door {
-        Door::Tcp(listener) => {
+async fn accept(listener: &Listener) -> io::Result<(Box<dyn Stream>, Option<IpAddr>)> {
+    match listener {
+        Listener::Tcp(listener) => {
             let (stream, _) = listener.accept().await?;
             // Answers are small and wanted at once.
             stream.set_nodelay(true)?;
@@ -116,7 +116,7 @@ async fn accept(door: &Door) -> io::Result<(Box<dyn Stream>, Option<IpAddr>)> {
             let local = stream.local_addr()?.ip();
             Ok((Box::new(stream), Some(local)))
         }
-        Door::Unix(listener) => {
+        Listener::Unix(listener) => {
             let (stream, _) = listener.accept().await?;
             Ok((Box::new(stream), None))
         }

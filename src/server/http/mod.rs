@@ -8,8 +8,8 @@ mod jwt;
 mod keys;
 mod listen;
 mod operations;
-mod place;
-mod seat;
+mod origin;
+mod session;
 mod sessions;
 mod sse;
 
@@ -32,17 +32,17 @@ use super::seal::Seals;
 use crate::context::ServerContext;
 use front::Endpoint;
 use listen::Terms;
-use place::Place;
-use sessions::{SEAT, Sessions};
+use origin::Listening;
+use sessions::{CURRENT, Sessions};
 
 pub use keys::{Source, check as check_keys};
-pub use listen::Door;
-pub use seat::Seat;
+pub use listen::Listener;
+pub use session::Session;
 
 /// What `serve --http` was told.
 pub struct Options {
     /// Where callers come in.
-    pub door: Door,
+    pub listener: Listener,
     /// Whether the transport of 2024-11-05 is served as well.
     pub sse: bool,
     /// Certificate and key, where TLS is spoken.
@@ -53,7 +53,7 @@ pub struct Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options").field("door", &self.door).field("sse", &self.sse).finish_non_exhaustive()
+        f.debug_struct("Options").field("listener", &self.listener).field("sse", &self.sse).finish_non_exhaustive()
     }
 }
 
@@ -67,13 +67,13 @@ pub async fn serve(server: Arc<ServerContext>, options: Options) -> io::Result<(
     server.discover(server.gate().manifest().profiles.keys().map(String::as_str));
     let make = {
         let (server, metrics, gone) = (Arc::clone(&server), Arc::clone(&metrics), stopping.clone());
-        move |seat: Arc<Seat>| Handler {
+        move |session: Arc<Session>| Handler {
             server: Arc::clone(&server),
-            peer: seat.peer().clone(),
+            peer: session.peer().clone(),
             seals: seals.clone(),
             eof: gone.clone(),
-            leaving: seat.leaving().clone(),
-            seat: Some(seat),
+            leaving: session.leaving().clone(),
+            session: Some(session),
             metrics: Some(Arc::clone(&metrics)),
         }
     };
@@ -85,7 +85,7 @@ pub async fn serve(server: Arc<ServerContext>, options: Options) -> io::Result<(
 pub async fn serve_other<S: ServerHandler + Send + 'static>(
     server: Arc<ServerContext>,
     options: Options,
-    make: impl Fn(Arc<Seat>) -> S + Clone + Send + Sync + 'static,
+    make: impl Fn(Arc<Session>) -> S + Clone + Send + Sync + 'static,
 ) -> io::Result<()> {
     serve_with(server, options, Arc::default(), CancellationToken::new(), make).await
 }
@@ -95,16 +95,16 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     options: Options,
     metrics: Arc<Metrics>,
     stopping: CancellationToken,
-    make: impl Fn(Arc<Seat>) -> S + Clone + Send + Sync + 'static,
+    make: impl Fn(Arc<Session>) -> S + Clone + Send + Sync + 'static,
 ) -> io::Result<()> {
     let http = server.gate().manifest().http.clone();
-    let address = match &options.door {
-        Door::Tcp(listener) => Some(listener.local_addr()?),
-        Door::Unix(_) => None,
+    let address = match &options.listener {
+        Listener::Tcp(listener) => Some(listener.local_addr()?),
+        Listener::Unix(_) => None,
     };
     let draining = CancellationToken::new();
     let sessions = Arc::new(Sessions::new(Arc::clone(&server)));
-    // Host and Origin are looked at by the front door, for every route alike.
+    // `front` checks Host and Origin of every route alike.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -114,10 +114,10 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
         .with_max_request_body_bytes(server.longest_message())
         .with_cancellation_token(stopping.clone());
     let factory = make.clone();
-    let service = move || SEAT.try_with(|seat| factory(Arc::clone(seat))).map_err(io::Error::other);
+    let service = move || CURRENT.try_with(|session| factory(Arc::clone(session))).map_err(io::Error::other);
     let endpoint = Arc::new(Endpoint {
         session_key: server.state().key("principal-session")?,
-        place: Place { address, is_tls: options.tls.is_some() },
+        listening: Listening { address, is_tls: options.tls.is_some() },
         keys: keys::Keys::new(options.source),
         mcp: StreamableHttpService::new(service, Arc::clone(&sessions), config),
         sessions: Arc::clone(&sessions),
@@ -140,7 +140,7 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     let reaper = tokio::spawn(reap(Arc::clone(&sessions), http.session_idle));
     // Before the first caller can be answered: a signal that comes right after would end the server as it stands.
     let stop = super::attend::stop_signal(Arc::clone(&server));
-    let mut listening = tokio::spawn(listen::serve(options.door, terms));
+    let mut listening = tokio::spawn(listen::serve(options.listener, terms));
     stop.await;
     draining.cancel();
     // What runs may finish; streams that only wait end with the bound.

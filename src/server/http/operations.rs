@@ -47,7 +47,7 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(
     let host = endpoint.check_place(&http, &request)?;
     let may = match &http.metrics_token {
         Some(digest) => brings(&request.headers, digest),
-        None => endpoint.place.is_for_here(&host, &request.headers),
+        None => endpoint.listening.is_for_here(&host, &request.headers),
     };
     if !may {
         return Err(challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host)));
@@ -98,7 +98,7 @@ pub(super) async fn metadata<S: ServerHandler + Send + 'static>(
     audiences.dedup();
     let resource = match (audiences.as_slice(), &manifest.http.public_url) {
         ([one], None) => (*one).to_owned(),
-        _ => endpoint.place.url(&manifest.http, &host),
+        _ => endpoint.listening.url(&manifest.http, &host),
     };
     let mut metadata = json!({"resource": resource, "bearer_methods_supported": ["header"], "resource_name": "toolgate"});
     // With tokens of the manifest alone there is no issuer to ask; the member is optional then.

@@ -17,13 +17,13 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 
 use super::events::Events;
 use super::identity::Identity;
-use super::seat::Seat;
+use super::session::Session;
 use crate::context::ServerContext;
 use crate::server::handler::Peer;
 
 tokio::task_local! {
-    /// The seat of the request that is being answered; rmcp asks for handlers and sessions without saying for whom.
-    pub(super) static SEAT: Arc<Seat>;
+    /// The session of the request that is being answered; rmcp asks for handlers and sessions without saying for whom.
+    pub(super) static CURRENT: Arc<Session>;
 }
 
 /// All sessions of one endpoint.
@@ -32,13 +32,13 @@ pub(super) struct Sessions {
     server: Arc<ServerContext>,
     open: Mutex<HashMap<SessionId, Open>>,
     /// From 2026-07-28 a session is the principal, until it is idle.
-    principals: Mutex<HashMap<String, Arc<Seat>>>,
+    principals: Mutex<HashMap<String, Arc<Session>>>,
 }
 
 #[derive(Debug, Clone)]
 struct Open {
     inner: Arc<LocalSessionManager>,
-    seat: Arc<Seat>,
+    session: Arc<Session>,
     /// Whether its version knows events without a message, which tell where a stream began (2025-11-25, basic/transports).
     is_primed: Arc<AtomicBool>,
 }
@@ -51,7 +51,7 @@ const ENDING: Duration = Duration::from_secs(2);
 impl Open {
     /// A stream of the session; while it is read, the session is not idle.
     fn kept(&self, stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static) -> Kept {
-        let (is_primed, held) = (self.is_primed.load(Ordering::Relaxed), self.seat.hold());
+        let (is_primed, held) = (self.is_primed.load(Ordering::Relaxed), self.session.hold());
         Box::pin(stream.filter(move |event| {
             let _held = &held;
             std::future::ready(is_primed || event.message.is_some())
@@ -70,7 +70,7 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn principals(&self) -> MutexGuard<'_, HashMap<String, Arc<Seat>>> {
+    fn principals(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
         self.principals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,31 +78,31 @@ impl Sessions {
         self.open().get(id).cloned().ok_or_else(|| LocalSessionManagerError::SessionNotFound(id.clone()))
     }
 
-    /// The seat of a session, if it is there.
-    pub(super) fn seat(&self, id: &str) -> Option<Arc<Seat>> {
-        self.open().get(id).map(|open| Arc::clone(&open.seat))
+    /// The session with this id.
+    pub(super) fn session(&self, id: &str) -> Option<Arc<Session>> {
+        self.open().get(id).map(|open| Arc::clone(&open.session))
     }
 
-    /// The seat of a principal that keeps no protocol session; made when it is first asked for.
-    pub(super) fn seat_of(&self, caller: Identity, session_of: impl FnOnce(&str) -> String) -> Arc<Seat> {
+    /// The session of a principal that keeps no protocol session; made when it is first asked for.
+    pub(super) fn session_of(&self, caller: Identity, session_of: impl FnOnce(&str) -> String) -> Arc<Session> {
         let mut principals = self.principals();
         // The manifest may give the caller another profile now; grants of the old one end with the manifest they were given under.
-        let known = principals.get(&caller.principal).filter(|seat| seat.peer().profile.as_deref() == Some(&caller.profile)).cloned();
-        let seat = known.unwrap_or_else(|| {
+        let known = principals.get(&caller.principal).filter(|session| session.peer().profile.as_deref() == Some(&caller.profile)).cloned();
+        let session = known.unwrap_or_else(|| {
             let session = session_of(&caller.principal);
-            let seat = Arc::new(Seat::new(Peer { principal: caller.principal.clone(), session, profile: Some(caller.profile) }));
-            principals.insert(caller.principal, Arc::clone(&seat));
-            seat
+            let session = Arc::new(Session::new(Peer { principal: caller.principal.clone(), session, profile: Some(caller.profile) }));
+            principals.insert(caller.principal, Arc::clone(&session));
+            session
         });
         // Before the lock is let go: what is asked for now must not be found idle.
-        seat.touch();
-        seat
+        session.touch();
+        session
     }
 
     /// How many handshake sessions there are, in all and of this principal.
     pub(super) fn count(&self, principal: &str) -> (usize, usize) {
         let open = self.open();
-        (open.len(), open.values().filter(|open| open.seat.peer().principal == principal).count())
+        (open.len(), open.values().filter(|open| open.session.peer().principal == principal).count())
     }
 
     /// How many sessions of either kind there are.
@@ -113,11 +113,11 @@ impl Sessions {
     /// Ends every session that did nothing for `idle`.
     pub(super) async fn reap(&self, idle: Duration) {
         let idle_ones: Vec<SessionId> =
-            self.open().iter().filter(|(_, open)| open.seat.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect();
+            self.open().iter().filter(|(_, open)| open.session.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect();
         for id in idle_ones {
             self.end(&id).await;
         }
-        let gone = self.principals().extract_if(|_, seat| seat.is_idle(idle)).map(|(_, seat)| seat).collect();
+        let gone = self.principals().extract_if(|_, session| session.is_idle(idle)).map(|(_, session)| session).collect();
         self.wipe(gone).await;
     }
 
@@ -125,29 +125,29 @@ impl Sessions {
     pub(super) async fn end_all(&self) {
         let ids: Vec<SessionId> = self.open().keys().cloned().collect();
         futures::future::join_all(ids.iter().map(|id| self.end(id))).await;
-        let gone = self.principals().drain().map(|(_, seat)| seat).collect();
+        let gone = self.principals().drain().map(|(_, session)| session).collect();
         self.wipe(gone).await;
     }
 
     async fn end(&self, id: &SessionId) {
         let Some(open) = self.open().remove(id) else { return };
-        if tokio::time::timeout(ENDING, open.seat.leave()).await.is_err() {
+        if tokio::time::timeout(ENDING, open.session.leave()).await.is_err() {
             tracing::warn!("a call of a session that ends did not end in time");
         }
         let closed = tokio::time::timeout(ENDING, open.inner.close_session(id)).await;
         if !matches!(closed, Ok(Ok(()))) {
             tracing::info!("a session's worker did not end at once");
         }
-        self.wipe(vec![open.seat]).await;
+        self.wipe(vec![open.session]).await;
     }
 
     /// Wiping a folder blocks: a thread for such work does it.
-    async fn wipe(&self, seats: Vec<Arc<Seat>>) {
-        if seats.is_empty() {
+    async fn wipe(&self, sessions: Vec<Arc<Session>>) {
+        if sessions.is_empty() {
             return;
         }
         let server = Arc::clone(&self.server);
-        let wiped = tokio::task::spawn_blocking(move || seats.iter().for_each(|seat| seat.end(&server))).await;
+        let wiped = tokio::task::spawn_blocking(move || sessions.iter().for_each(|session| session.end(&server))).await;
         if let Err(fault) = wiped {
             tracing::error!(%fault, "a session could not be wiped");
         }
@@ -164,10 +164,10 @@ impl SessionManager for Sessions {
         // Else rmcp keeps each answer for a minute as well, whatever its size; a client that comes back is served from our events.
         inner.session_config.completed_cache_ttl = Duration::ZERO;
         let (id, transport) = inner.create_session().await?;
-        // Only requests that went through the front door come here; one without a seat has no session either.
-        let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
-        seat.begin(&self.server);
-        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), seat, is_primed: Arc::default() });
+        // Only requests that passed `front` come here; it gives each a session.
+        let Ok(session) = CURRENT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
+        session.begin(&self.server);
+        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), session, is_primed: Arc::default() });
         Ok((id, transport))
     }
 

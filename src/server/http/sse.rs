@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answers::{later, refused, rpc_error};
 use super::front::Endpoint;
-use super::seat::Seat;
+use super::session::Session;
 use crate::server::calls::Calls;
 use crate::server::message::{self, in_one_line};
 use crate::state::token;
@@ -40,7 +40,7 @@ pub(super) struct Streams(Arc<Mutex<HashMap<String, Open>>>);
 
 #[derive(Debug, Clone)]
 struct Open {
-    seat: Arc<Seat>,
+    session: Arc<Session>,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
     calls: Arc<Calls>,
 }
@@ -57,7 +57,7 @@ impl Streams {
     /// How many there are, in all and of this principal.
     pub(super) fn count(&self, principal: &str) -> (usize, usize) {
         let open = self.open();
-        (open.len(), open.values().filter(|open| open.seat.peer().principal == principal).count())
+        (open.len(), open.values().filter(|open| open.session.peer().principal == principal).count())
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn open<S: ServerHandler + Send + 'static>(
 ) -> Result<Response, Response> {
     let manifest = endpoint.manifest();
     let caller = endpoint.admit(&manifest, &request.into_parts().0).await?;
-    let seat = endpoint.new_seat(&manifest.http, caller)?;
+    let session = endpoint.new_session(&manifest.http, caller)?;
     let id = token(16).map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "there are no random bytes"))?;
     let (inbox, messages) = mpsc::channel(WAITING);
     let (answers, outbox) = mpsc::channel(WAITING);
@@ -76,10 +76,10 @@ pub(super) async fn open<S: ServerHandler + Send + 'static>(
     let gone = endpoint.stopping.child_token();
     let calls = Arc::new(Calls::default());
     let wire = Wire { messages, answers, calls: Arc::clone(&calls), gone: gone.clone() };
-    let handler = (endpoint.make)(Arc::clone(&seat));
-    endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, calls });
-    seat.begin(&endpoint.server);
-    tokio::spawn(serve(handler, wire, Arc::clone(&endpoint), id.clone(), seat));
+    let handler = (endpoint.make)(Arc::clone(&session));
+    endpoint.streams.open().insert(id.clone(), Open { session: Arc::clone(&session), inbox, calls });
+    session.begin(&endpoint.server);
+    tokio::spawn(serve(handler, wire, Arc::clone(&endpoint), id.clone(), session));
     let first = Event::default().event("endpoint").data(format!("/messages?sessionId={id}"));
     let answers = stream::unfold(outbox, |mut outbox| async { Some((outbox.recv().await?, outbox)) });
     let kept = (gone.drop_guard(), endpoint.metrics.streams.one());
@@ -91,24 +91,24 @@ pub(super) async fn open<S: ServerHandler + Send + 'static>(
     Ok(([("x-accel-buffering", "no")], events).into_response())
 }
 
-async fn serve<S: ServerHandler + Send + 'static>(handler: S, wire: Wire, endpoint: Arc<Endpoint<S>>, id: String, seat: Arc<Seat>) {
+async fn serve<S: ServerHandler + Send + 'static>(handler: S, wire: Wire, endpoint: Arc<Endpoint<S>>, id: String, session: Arc<Session>) {
     let gone = wire.gone.clone();
-    let session = async {
+    let service = async {
         match handler.serve_with_ct(wire, gone.clone()).await {
             Ok(running) => drop(running.waiting().await),
             Err(fault) => tracing::debug!(%fault, "a stream's session did not begin"),
         }
     };
-    let mut session = std::pin::pin!(session);
+    let mut service = std::pin::pin!(service);
     tokio::select! {
-        () = &mut session => {}
-        () = gone.cancelled() => drop(tokio::time::timeout(ENDING, session).await),
+        () = &mut service => {}
+        () = gone.cancelled() => drop(tokio::time::timeout(ENDING, service).await),
     }
     gone.cancel();
     endpoint.streams.open().remove(&id);
     let server = Arc::clone(&endpoint.server);
     // Wiping a folder blocks.
-    if let Err(fault) = tokio::task::spawn_blocking(move || seat.end(&server)).await {
+    if let Err(fault) = tokio::task::spawn_blocking(move || session.end(&server)).await {
         tracing::error!(%fault, "a session could not be wiped");
     }
 }
@@ -130,7 +130,7 @@ pub(super) async fn post<S: ServerHandler + Send + 'static>(
     let caller = endpoint.admit(&endpoint.manifest(), &parts).await?;
     let found = endpoint.streams.open().get(&named.session).cloned();
     let gone = || refused(StatusCode::NOT_FOUND, "there is no such session; open a stream at /sse");
-    let open = found.filter(|open| open.seat.is_of(&caller)).ok_or_else(gone)?;
+    let open = found.filter(|open| open.session.is_of(&caller)).ok_or_else(gone)?;
     let text = endpoint.body(body).await?;
     if let Some(message) = message::read(&text).map_err(|fault| rpc_error(&fault))? {
         // Before the request is known to be under way: one that finds no room must not stay so.
@@ -141,7 +141,7 @@ pub(super) async fn post<S: ServerHandler + Send + 'static>(
         open.calls.take(&message, WAITING).map_err(|fault| rpc_error(&fault))?;
         room.send(message);
     }
-    open.seat.touch();
+    open.session.touch();
     Ok((StatusCode::ACCEPTED, "Accepted").into_response())
 }
 

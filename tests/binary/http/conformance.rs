@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate::server::http::{Door, Options, serve_other};
+use toolgate::server::http::{Listener, Options, serve_other};
 
 use crate::http::fixtures::Fixtures;
 use crate::http::home::{Home, Policy, repository};
@@ -86,7 +86,7 @@ fn fixtures() -> String {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             told.send(format!("http://{}/mcp", listener.local_addr().unwrap())).unwrap();
             let options = Options {
-                door: Door::Tcp(listener),
+                listener: Listener::Tcp(listener),
                 sse: false,
                 tls: None,
                 source: Arc::new(|_| Box::pin(async { Err("none".to_owned()) })),

@@ -139,7 +139,8 @@ fn every_page_of_the_documentation_is_a_chapter_of_the_book() {
 #[ignore = "needs mdbook, which ./check --all installs"]
 fn the_book_of_the_documentation_is_built_and_its_links_lead_somewhere() {
     let book = tempfile::tempdir().unwrap();
-    let built = std::process::Command::new("mdbook").arg("build").arg("--dest-dir").arg(book.path()).current_dir(repository()).output().unwrap();
+    let built =
+        std::process::Command::new("mdbook").arg("build").arg("--dest-dir").arg(book.path()).current_dir(repository()).output().unwrap();
     let log = String::from_utf8_lossy(&built.stderr);
     assert!(built.status.success() && !log.contains("WARN") && !log.contains("ERROR"), "{log}");
     let pages = std::fs::read_dir(book.path()).unwrap().map(|entry| entry.unwrap().path());

@@ -10,7 +10,7 @@ use crate::manifest::Http;
 
 /// What the endpoint listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Listening {
     /// The address; none on a Unix socket.
     pub(super) address: Option<SocketAddr>,
     /// Whether TLS is spoken.
@@ -26,7 +26,7 @@ pub(super) enum Foreign {
     Origin,
 }
 
-impl Place {
+impl Listening {
     /// Whether only this machine reaches it.
     pub(super) fn is_local(&self) -> bool {
         self.address.is_none_or(|address| address.ip().is_loopback())
@@ -133,44 +133,44 @@ fn public_origin(http: &Http) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn check(place: &Place, http: &Http, host: &str, origin: Option<&str>) -> Result<(), Foreign> {
+    fn check(listening: &Listening, http: &Http, host: &str, origin: Option<&str>) -> Result<(), Foreign> {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().unwrap());
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        place.check(http, &Uri::from_static("/mcp"), &headers, Some("10.1.2.3".parse().unwrap())).map(drop)
+        listening.check(http, &Uri::from_static("/mcp"), &headers, Some("10.1.2.3".parse().unwrap())).map(drop)
     }
 
     #[test]
     fn a_loopback_endpoint_answers_to_loopback_names_alone() {
-        let (place, http) = (Place { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false }, Http::default());
+        let (listening, http) = (Listening { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false }, Http::default());
         for host in ["127.0.0.1:8011", "localhost", "localhost:8011", "[::1]:8011", "LOCALHOST:9"] {
-            assert_eq!(check(&place, &http, host, None), Ok(()), "{host}");
+            assert_eq!(check(&listening, &http, host, None), Ok(()), "{host}");
         }
         for host in ["evil.example", "evil.example:8011", "localhost.evil.example", "127.0.0.1.evil.example", "10.1.2.3", "localhost@evil"]
         {
-            assert_eq!(check(&place, &http, host, None), Err(Foreign::Host), "{host}");
+            assert_eq!(check(&listening, &http, host, None), Err(Foreign::Host), "{host}");
         }
     }
 
     #[test]
     fn a_page_of_another_origin_is_foreign() {
-        let (place, http) = (Place { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false }, Http::default());
+        let (listening, http) = (Listening { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false }, Http::default());
         for origin in ["http://127.0.0.1:8011", "http://localhost:3000", "http://[::1]"] {
-            assert_eq!(check(&place, &http, "localhost:8011", Some(origin)), Ok(()), "{origin}");
+            assert_eq!(check(&listening, &http, "localhost:8011", Some(origin)), Ok(()), "{origin}");
         }
         for origin in ["https://evil.example", "null", "http://localhost.evil.example", "file://", "", "http://127.0.0.1.evil.example:8011"]
         {
-            assert_eq!(check(&place, &http, "localhost:8011", Some(origin)), Err(Foreign::Origin), "{origin}");
+            assert_eq!(check(&listening, &http, "localhost:8011", Some(origin)), Err(Foreign::Origin), "{origin}");
         }
     }
 
     #[test]
     fn a_request_that_a_proxy_passed_on_was_not_made_here() {
-        let loopback = Place { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false };
-        let socket = Place { address: None, is_tls: false };
-        let wide = Place { address: Some("0.0.0.0:8011".parse().unwrap()), is_tls: false };
+        let loopback = Listening { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false };
+        let socket = Listening { address: None, is_tls: false };
+        let wide = Listening { address: Some("0.0.0.0:8011".parse().unwrap()), is_tls: false };
         let none = HeaderMap::new();
         assert!(loopback.is_from_here(&none) && socket.is_from_here(&none) && !wide.is_from_here(&none));
         for host in ["127.0.0.1:8011", "localhost", "[::1]:8011"] {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn beyond_loopback_names_must_be_listed() {
-        let place = Place { address: Some("0.0.0.0:8443".parse().unwrap()), is_tls: true };
+        let listening = Listening { address: Some("0.0.0.0:8443".parse().unwrap()), is_tls: true };
         let http = Http {
             public_url: Some("https://tools.example.com/mcp".into()),
             allowed_hosts: vec!["gate.internal".into()],
@@ -195,27 +195,27 @@ mod tests {
             ..Http::default()
         };
         for host in ["tools.example.com", "gate.internal:8443", "10.1.2.3:8443"] {
-            assert_eq!(check(&place, &http, host, None), Ok(()), "{host}");
+            assert_eq!(check(&listening, &http, host, None), Ok(()), "{host}");
         }
         for host in ["localhost", "127.0.0.1", "10.1.2.4", "evil.example"] {
-            assert_eq!(check(&place, &http, host, None), Err(Foreign::Host), "{host}");
+            assert_eq!(check(&listening, &http, host, None), Err(Foreign::Host), "{host}");
         }
         for origin in ["https://tools.example.com", "https://app.example.com"] {
-            assert_eq!(check(&place, &http, "tools.example.com", Some(origin)), Ok(()), "{origin}");
+            assert_eq!(check(&listening, &http, "tools.example.com", Some(origin)), Ok(()), "{origin}");
         }
         for origin in ["http://localhost", "http://app.example.com", "https://app.example.com:8443"] {
-            assert_eq!(check(&place, &http, "tools.example.com", Some(origin)), Err(Foreign::Origin), "{origin}");
+            assert_eq!(check(&listening, &http, "tools.example.com", Some(origin)), Err(Foreign::Origin), "{origin}");
         }
     }
 
     #[test]
     fn two_hosts_are_none() {
-        let (place, http) = (Place { address: None, is_tls: false }, Http::default());
+        let (listening, http) = (Listening { address: None, is_tls: false }, Http::default());
         let mut headers = HeaderMap::new();
         headers.append(HOST, "localhost".parse().unwrap());
-        assert!(place.check(&http, &Uri::from_static("/mcp"), &headers, None).is_ok());
-        assert_eq!(place.check(&http, &Uri::from_static("http://evil.example/mcp"), &headers, None), Err(Foreign::Host));
+        assert!(listening.check(&http, &Uri::from_static("/mcp"), &headers, None).is_ok());
+        assert_eq!(listening.check(&http, &Uri::from_static("http://evil.example/mcp"), &headers, None), Err(Foreign::Host));
         headers.append(HOST, "localhost".parse().unwrap());
-        assert_eq!(place.check(&http, &Uri::from_static("/mcp"), &headers, None), Err(Foreign::Host));
+        assert_eq!(listening.check(&http, &Uri::from_static("/mcp"), &headers, None), Err(Foreign::Host));
     }
 }

@@ -12,7 +12,7 @@ use super::{StateDir, token};
 
 /// A socket that operators may connect to; its name goes with it.
 #[derive(Debug)]
-pub struct Place {
+pub struct OperatorSocket {
     folder: Folder,
     name: String,
 }
@@ -22,14 +22,14 @@ const FOLDER: &str = "operator";
 impl StateDir {
     /// Listens for operators on a new socket (mode 0600, in a folder of mode 0700).
     /// # Errors  When no socket can be made there.
-    pub fn listen(&self) -> io::Result<(UnixListener, Place)> {
+    pub fn listen(&self) -> io::Result<(UnixListener, OperatorSocket)> {
         let folder = self.subfolder(FOLDER)?;
         let name = format!("{}.sock", token(8)?);
         // Through the descriptor: a socket's path has at most 107 bytes (unix(7)), a state folder may lie deeper.
         let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.fd.as_raw_fd()))?;
-        let place = Place { folder, name };
-        chmodat(&place.folder.fd, place.name.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-        Ok((listener, place))
+        let socket = OperatorSocket { folder, name };
+        chmodat(&socket.folder.fd, socket.name.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        Ok((listener, socket))
     }
 
     /// Connects to some server of this folder that lives. Sockets of dead servers are removed on the way; what is no socket of the folder's
@@ -60,7 +60,7 @@ fn is_own(folder: &OwnedFd, name: &str, owner: u32) -> bool {
     })
 }
 
-impl Drop for Place {
+impl Drop for OperatorSocket {
     fn drop(&mut self) {
         // A socket that stays is found dead by the next operator.
         let _ = self.folder.remove(&self.name);
@@ -78,9 +78,9 @@ mod tests {
     #[test]
     fn a_socket_of_somebody_else_is_never_reached() {
         let (_keep, state) = state();
-        let (_listener, place) = state.listen().unwrap();
+        let (_listener, socket) = state.listen().unwrap();
         let folder = state.path().join("operator");
-        let (own, other) = (folder.join(&place.name), folder.join("other.sock"));
+        let (own, other) = (folder.join(&socket.name), folder.join("other.sock"));
         let elsewhere = tempfile::tempdir().unwrap();
         let _theirs = UnixListener::bind(elsewhere.path().join("s")).unwrap();
         std::fs::remove_file(&own).unwrap();
@@ -104,16 +104,16 @@ mod tests {
     fn the_socket_is_its_owners_alone_and_a_dead_servers_is_cleared_away() {
         let (_keep, state) = state();
         assert!(state.reach_server().is_err());
-        let (listener, place) = state.listen().unwrap();
+        let (listener, socket) = state.listen().unwrap();
         let folder = state.path().join("operator");
-        let metadata = std::fs::metadata(folder.join(&place.name)).unwrap();
+        let metadata = std::fs::metadata(folder.join(&socket.name)).unwrap();
         assert!(metadata.file_type().is_socket());
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(state.reach_server().is_ok());
         // As a killed server leaves it: the name stays, nobody listens.
         drop(listener);
-        std::mem::forget(place);
+        std::mem::forget(socket);
         assert!(state.reach_server().is_err());
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
     }

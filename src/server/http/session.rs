@@ -1,4 +1,4 @@
-//! One caller's place at the endpoint: what a session hangs on, whatever era it speaks.
+//! One session of a caller over HTTP, whatever protocol version it uses.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,25 +13,25 @@ use super::identity::Identity;
 use crate::context::ServerContext;
 use crate::server::handler::Peer;
 
-/// A session as the server knows it, with what keeps it alive.
+/// A session, its calls in progress and when it was last used.
 #[derive(Debug)]
-pub struct Seat {
+pub struct Session {
     peer: Peer,
     opened: Instant,
     /// Milliseconds after `opened` at which it was last used.
     used: AtomicU64,
-    /// Calls under way, those that wait for a person included, and streams that are held open.
+    /// Calls in progress, those that wait for a person included, and open streams.
     busy: AtomicUsize,
     calls: Mutex<HashSet<RequestId>>,
-    begun: AtomicBool,
+    started: AtomicBool,
     ended: AtomicBool,
     /// Cancelled when the session is to end: its calls end with it.
     leaving: CancellationToken,
-    /// Told each time a call has ended.
+    /// Notified each time a call has ended.
     freed: Notify,
 }
 
-impl Seat {
+impl Session {
     pub(super) fn new(peer: Peer) -> Self {
         Self {
             peer,
@@ -39,24 +39,24 @@ impl Seat {
             used: AtomicU64::new(0),
             busy: AtomicUsize::new(0),
             calls: Mutex::default(),
-            begun: AtomicBool::new(false),
+            started: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             leaving: CancellationToken::new(),
             freed: Notify::new(),
         }
     }
 
-    /// Who sits here.
+    /// Who has this session.
     pub(in crate::server) fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// Whether a caller sits here, under the profile of now.
+    /// Whether the session is of this caller, under the profile the caller has now.
     pub(super) fn is_of(&self, caller: &Identity) -> bool {
         self.peer.principal == caller.principal && self.peer.profile.as_deref() == Some(&caller.profile)
     }
 
-    /// Whether nothing was under way here for at least `idle`.
+    /// Whether the session has had no call or open stream for at least `idle`.
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let used = Duration::from_millis(self.used.load(Ordering::Acquire));
         self.busy.load(Ordering::Acquire) == 0 && self.opened.elapsed().saturating_sub(used) >= idle
@@ -67,17 +67,17 @@ impl Seat {
         self.used.store(u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// Keeps the seat until what is returned is dropped.
+    /// Keeps the session until what is returned is dropped.
     pub(in crate::server) fn hold(self: &Arc<Self>) -> Held {
         self.busy.fetch_add(1, Ordering::AcqRel);
         self.touch();
         Held(Arc::clone(self))
     }
 
-    /// Takes the id of a request until what is returned is dropped; nothing where another request under way has it.
+    /// Takes the id of a request until what is returned is dropped; `None` where another request in progress has it.
     pub(super) fn take_id(self: &Arc<Self>, id: &RequestId) -> Option<Arc<TakenId>> {
         let is_free = self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
-        is_free.then(|| Arc::new(TakenId { seat: Arc::clone(self), id: id.clone() }))
+        is_free.then(|| Arc::new(TakenId { session: Arc::clone(self), id: id.clone() }))
     }
 
     /// Cancelled when the session is to end.
@@ -85,7 +85,7 @@ impl Seat {
         &self.leaving
     }
 
-    /// Ends the calls under way here, and waits until each has written its end.
+    /// Ends the calls of this session, and waits until each has written its end.
     pub(super) async fn leave(&self) {
         self.leaving.cancel();
         loop {
@@ -99,14 +99,14 @@ impl Seat {
 
     /// Records the session's begin, once.
     pub(in crate::server) fn begin(&self, server: &Arc<ServerContext>) {
-        if !self.begun.swap(true, Ordering::AcqRel) {
+        if !self.started.swap(true, Ordering::AcqRel) {
             server.session_begins(&self.peer.session, &self.peer.principal, self.peer.profile.as_deref());
         }
     }
 
     /// Ends the session, once: its grants, its folder, its record.
     pub(super) fn end(&self, server: &ServerContext) {
-        if self.begun.load(Ordering::Acquire) && !self.ended.swap(true, Ordering::AcqRel) {
+        if self.started.load(Ordering::Acquire) && !self.ended.swap(true, Ordering::AcqRel) {
             server.session_ends(&self.peer.session);
         }
     }
@@ -115,20 +115,20 @@ impl Seat {
 /// The id of a request under way.
 #[derive(Debug)]
 pub(in crate::server) struct TakenId {
-    seat: Arc<Seat>,
+    session: Arc<Session>,
     id: RequestId,
 }
 
 impl Drop for TakenId {
     fn drop(&mut self) {
-        self.seat.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-        self.seat.freed.notify_waiters();
+        self.session.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.session.freed.notify_waiters();
     }
 }
 
-/// Keeps a seat from being taken for idle.
+/// Keeps a session from being taken for idle.
 #[derive(Debug)]
-pub(in crate::server) struct Held(Arc<Seat>);
+pub(in crate::server) struct Held(Arc<Session>);
 
 impl Drop for Held {
     fn drop(&mut self) {
@@ -144,21 +144,21 @@ mod tests {
     #[test]
     fn a_seat_with_a_call_under_way_is_never_idle() {
         let peer = Peer { principal: "p".into(), session: "s".into(), profile: None };
-        let seat = Arc::new(Seat::new(peer));
-        assert!(seat.is_idle(Duration::ZERO));
-        let held = seat.hold();
-        assert!(!seat.is_idle(Duration::ZERO));
+        let session = Arc::new(Session::new(peer));
+        assert!(session.is_idle(Duration::ZERO));
+        let held = session.hold();
+        assert!(!session.is_idle(Duration::ZERO));
         drop(held);
-        assert!(seat.is_idle(Duration::ZERO) && !seat.is_idle(Duration::from_hours(1)));
+        assert!(session.is_idle(Duration::ZERO) && !session.is_idle(Duration::from_hours(1)));
     }
 
     #[test]
     fn an_id_is_taken_by_one_request_at_a_time() {
-        let seat = Arc::new(Seat::new(Peer { principal: "p".into(), session: "s".into(), profile: None }));
+        let session = Arc::new(Session::new(Peer { principal: "p".into(), session: "s".into(), profile: None }));
         let id = RequestId::Number(1);
-        let taken = seat.take_id(&id);
-        assert!(taken.is_some() && seat.take_id(&id).is_none());
+        let taken = session.take_id(&id);
+        assert!(taken.is_some() && session.take_id(&id).is_none());
         drop(taken);
-        assert!(seat.take_id(&id).is_some());
+        assert!(session.take_id(&id).is_some());
     }
 }
