@@ -4,7 +4,7 @@ mod approvals;
 mod architecture;
 mod audit;
 mod filters;
-mod fresh;
+mod injection_samples;
 mod judge;
 mod judge_approvals;
 mod judge_later;

@@ -3,14 +3,14 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot be set up fails loudly")]
 
-mod house;
+mod manifest;
 mod servers;
 
-use house::House;
+use manifest::Setup;
 
 #[test]
 fn urllib_speaks_plain_and_tls_to_what_is_open_and_is_told_why_not_elsewhere() {
-    let house = House::new("");
+    let house = Setup::new("");
     let (plain, tls) = (house.servers.plain, house.servers.tls);
     let answer = house.run(&format!(
         r#"
@@ -43,7 +43,7 @@ print("CERTIFICATE_VERIFY_FAILED" in ask("https://localhost:{tls}/", context=ssl
 
 #[test]
 fn a_program_trusts_the_machines_authorities_where_nothing_else_is_said() {
-    let house = House::new("env = {}");
+    let house = Setup::new("env = {}");
     let answer = house.run(&format!(
         "import ssl, urllib.request\nprint(len(ssl.create_default_context().get_ca_certs()) > 0)\n\
          try:\n    urllib.request.urlopen('https://localhost:{}/')\nexcept OSError as e:\n    print('CERTIFICATE_VERIFY_FAILED' in str(e))\n\
@@ -59,7 +59,7 @@ fn a_program_trusts_the_machines_authorities_where_nothing_else_is_said() {
 
 #[test]
 fn pip_downloads_a_package_from_an_index_that_is_open_and_from_no_other() {
-    let house = House::new("processes = 32\nmemory = \"1 GiB\"\nroots = [\"shelf\"]");
+    let house = Setup::new("processes = 32\nmemory = \"1 GiB\"\nroots = [\"shelf\"]");
     if !house.has_module("pip") {
         println!("skipped: the interpreter has no pip");
         return;
@@ -83,7 +83,7 @@ fn pip_downloads_a_package_from_an_index_that_is_open_and_from_no_other() {
 
 #[test]
 fn requests_keeps_a_session_through_the_gateway() {
-    let house = House::new("memory = \"1 GiB\"");
+    let house = Setup::new("memory = \"1 GiB\"");
     if !house.has_module("pip._vendor.requests") {
         println!("skipped: the interpreter has no pip, which carries requests");
         return;
@@ -102,7 +102,7 @@ fn requests_keeps_a_session_through_the_gateway() {
 
 #[test]
 fn each_connection_of_a_program_is_recorded_before_it_is_made() {
-    let house = House::new("");
+    let house = Setup::new("");
     let plain = house.servers.plain;
     let answer = house.run(&format!(
         "import urllib.request\nurllib.request.urlopen('http://localhost:{plain}/')\n\
@@ -137,19 +137,19 @@ fn each_connection_of_a_program_is_recorded_before_it_is_made() {
 
 #[test]
 fn what_is_asked_and_told_of_a_program_says_that_it_has_a_network() {
-    let house = House::new("");
+    let house = Setup::new("");
     let out = house.toolgate(&["explain", "run_python", r#"{"code":"print(1)"}"#]);
     assert!(out.contains("it may use the network") && out.contains("level 3"), "{out}");
     let out = house.toolgate(&["check"]);
     assert!(!out.contains("no network"), "{out}");
-    let off = House::new("network = false");
+    let off = Setup::new("network = false");
     let answer = off.run("import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    print('none')");
     assert_eq!((&answer["stdout"], &answer["network"]), (&"none\n".into(), &serde_json::Value::Null));
 }
 
 #[test]
 fn everything_goes_through_the_proxy_that_the_manifest_names() {
-    let house = House::with_proxy();
+    let house = Setup::with_proxy();
     let (plain, tls) = (house.servers.plain, house.servers.tls);
     let answer = house.run(&format!(
         "import urllib.request\nprint(urllib.request.urlopen('http://localhost:{plain}/').read().decode())\n\

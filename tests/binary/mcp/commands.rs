@@ -157,7 +157,7 @@ fn check_refuses_what_a_server_would_refuse_and_says_where() {
     };
     assert_eq!(check().0, Some(0));
     assert!(!home.state().exists(), "a check makes nothing");
-    std::fs::write(home.path("keys.json"), crate::mcp::guarded::KEYS).unwrap();
+    std::fs::write(home.path("keys.json"), crate::mcp::protected_files::KEYS).unwrap();
     std::fs::write(home.path("none.json"), "{\"keys\": []}").unwrap();
     std::fs::write(home.path("shared.json"), "{\"keys\": [{\"kty\": \"oct\", \"k\": \"AAAA\", \"alg\": \"HS256\"}]}").unwrap();
     let token = |name: &str, at: u8| {

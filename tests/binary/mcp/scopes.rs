@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::mcp::automatic_answers::reply;
 use crate::mcp::home::{Home, Policy};
-use crate::mcp::pretenders::reply;
 use crate::mcp::server::{STATELESS, Server, code, repeat, until, went_well};
 
 /// What became of a call that a person answered with a word, and the question where there was one.

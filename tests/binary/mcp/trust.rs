@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::mcp::day::{exit, run};
+use crate::mcp::command_line::{exit, run};
 use crate::mcp::home::{Home, Policy, repository};
 use crate::mcp::operator::said;
 use crate::mcp::server::{Server, code, went_well};

@@ -15,7 +15,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::server::Acceptor;
 use serde_json::Value;
 
-use crate::network::place::{Place, Wire, plain};
+use crate::network::namespaces::{Place, Wire, plain};
 
 /// What a connection was, as the internet saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]

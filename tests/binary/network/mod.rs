@@ -6,5 +6,5 @@ mod attacks;
 mod client;
 mod internet;
 mod labelled;
+mod namespaces;
 mod pages;
-mod place;

@@ -3,13 +3,13 @@
 
 pub(crate) mod calls;
 pub(crate) mod channels;
-pub(crate) mod counted;
 pub(crate) mod harness;
-pub(crate) mod poorer;
+pub(crate) mod per_user_limits;
+pub(crate) mod restricted_machines;
 pub(crate) mod sessions;
-pub(crate) mod stacks;
 pub(crate) mod table;
 pub(crate) mod views;
+pub(crate) mod warm_stacks;
 pub(crate) mod writes;
 
 use harness::World;

@@ -1,4 +1,4 @@
-//! A doorway, servers behind the gateway, and a program before it.
+//! An egress proxy, servers behind the gateway, and a program before it.
 
 use std::collections::HashMap;
 use std::io;

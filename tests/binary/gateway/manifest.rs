@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::gateway::servers::Servers;
 
-pub(crate) struct House {
+pub(crate) struct Setup {
     folder: tempfile::TempDir,
     pub(crate) servers: Servers,
 }
 
-impl House {
+impl Setup {
     /// `python`: further lines of `[python]`; a key of its own wins over the usual one.
     pub(crate) fn new(python: &str) -> Self {
         Self::made(python, false)

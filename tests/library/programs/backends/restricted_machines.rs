@@ -72,7 +72,7 @@ fn put_up(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) {
 
 /// Plays the machine in a process of its own. Where the tests run as root, all of them run as an ordinary user as well, these among them.
 fn play(test: &str, what: &str) {
-    harness::again(false, &["--exact", &format!("programs::backends::poorer::{test}")], &[(WITHOUT, what)]);
+    harness::again(false, &["--exact", &format!("programs::backends::restricted_machines::{test}")], &[(WITHOUT, what)]);
 }
 
 fn is_played() -> bool {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::mcp::automatic_answers::{question, reply};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::operator::{OPERATOR, SECRET, approvals, house, the_one};
-use crate::mcp::pretenders::{question, reply};
 use crate::mcp::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
-use crate::mcp::untrusted;
+use crate::mcp::taint;
 
 fn call(tool: &str, arguments: &Value) -> Value {
     json!({"name": tool, "arguments": arguments})
@@ -220,8 +220,8 @@ fn what_was_swapped_while_the_question_was_open_is_not_acted_on_in_either_era() 
 
 #[test]
 fn a_page_is_not_saved_over_a_file_that_was_swapped_while_the_question_was_open() {
-    let port = untrusted::site();
-    let home = untrusted::house(port, "", "");
+    let port = taint::site();
+    let home = taint::house(port, "", "");
     let fetch = call("fetch", &json!({"url": format!("http://127.0.0.1:{port}/"), "save_to": "project/notes.txt"}));
     let mut server = Server::greeted(&home, "2025-11-25");
     for swapped in [true, false] {

@@ -1,4 +1,4 @@
-//! A jail, and whoever answers at its doorways.
+//! A jail, and whoever answers at its proxys.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -127,7 +127,7 @@ pub(crate) fn again_as_ordinary_user() {
     // Another user for each pass, by its process: what the kernel counts by users is not shared with a pass beside it.
     let user = 20_000 + std::process::id() % 40_000;
     let output = std::process::Command::new(folder.path().join("tests"))
-        .args(["programs::doorway::", "--nocapture", "--test-threads=1"])
+        .args(["programs::gateway::", "--nocapture", "--test-threads=1"])
         .env("TOOLGATE_HELPER", folder.path().join("toolgate"))
         .uid(user)
         .gid(user)

@@ -142,7 +142,7 @@ fn a_copy_that_waits_for_a_person_holds_no_more_of_the_budget_than_it_needs() {
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     let written = server.call("write_file", &json!({"path": "project/w.txt", "content": "x".repeat(4000)}));
     assert!(went_well(&written), "{written}");
-    crate::mcp::pretenders::reply(&mut server, &asked, &crate::mcp::scopes::filled(&asked["params"], "once"));
+    crate::mcp::automatic_answers::reply(&mut server, &asked, &crate::mcp::scopes::filled(&asked["params"], "once"));
     let copied = server.answer(&waiting);
     assert!(went_well(&copied) && home.read("project/src/apples.csv") == home.read("project/notes.txt"), "{copied}");
     home.verify();

@@ -1,4 +1,4 @@
-//! A call that missed is told what it likely meant: only what its caller could use or list.
+//! The answer to a call with an unknown name lists near names: only what its caller could use or list.
 
 use serde_json::{Value, json};
 

@@ -1,14 +1,14 @@
-//! A program that may use the network reaches one thing: the doorway of its own jail. Each attack stands beside the ordinary use it must not
+//! A program that may use the network reaches one thing: the proxy of its own jail. Each attack stands beside the ordinary use it must not
 //! break, from a jail that waits and from one that is made anew, as the user who runs the tests and as an ordinary one.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot be set up fails loudly, and says what it ran")]
 
-mod world;
+mod harness;
 
 use std::sync::Arc;
 
+use harness::{Greeter, World, again_as_ordinary_user};
 use toolgate::sandbox::programs::{NoRun, Session, Status};
-use world::{Greeter, World, again_as_ordinary_user};
 
 /// Prints, for each attempt, what it raised, or its value.
 const ATTACKS: &str = r#"
@@ -74,7 +74,7 @@ with socket.create_connection(("127.0.0.1", 3128)) as s:
 "#;
 
 #[test]
-fn a_program_with_a_doorway_reaches_it_and_nothing_else() {
+fn a_program_with_a_proxy_reaches_it_and_nothing_else() {
     let world = World::new();
     let host = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let attacks = ATTACKS.replace("HOST_PORT", &host.local_addr().unwrap().port().to_string());
@@ -102,7 +102,7 @@ fn with_its_variables_gone_a_program_reaches_nothing_by_itself() {
 }
 
 #[test]
-fn each_program_has_a_doorway_of_its_own() {
+fn each_program_has_a_proxy_of_its_own() {
     let world = World::new();
     // Each tells its own from another's for as long as the others live, and finds none of their listeners.
     let program = "import socket, urllib.request, time\n\
@@ -120,7 +120,7 @@ fn each_program_has_a_doorway_of_its_own() {
 }
 
 #[test]
-fn a_program_without_leave_has_no_socket_though_others_have_a_doorway() {
+fn a_program_without_leave_has_no_socket_though_others_have_a_proxy() {
     let world = World::new();
     let program = "import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    print('none')";
     let specs =
@@ -163,7 +163,7 @@ fn nobody_answers_between_the_calls_of_a_session() {
 }
 
 #[test]
-fn a_doorway_is_gone_with_its_program() {
+fn a_proxy_is_gone_with_its_program() {
     let world = World::new();
     let greeter = Greeter::new("1");
     let program = "import os, socket, time\n\
@@ -172,11 +172,11 @@ fn a_doorway_is_gone_with_its_program() {
     let outcome = world.run(&World::spec(program, Some(Arc::clone(&greeter)))).unwrap();
     assert_eq!(outcome.stdout, "left\n", "{}", outcome.stderr);
     assert!(greeter.is_over(), "the serving has ended with the call");
-    assert_eq!(world::listeners_left(&greeter), 0);
+    assert_eq!(harness::listeners_left(&greeter), 0);
 }
 
 #[test]
-fn an_ordinary_user_has_the_same_doorway() {
+fn an_ordinary_user_has_the_same_proxy() {
     if rustix::process::geteuid().is_root() {
         again_as_ordinary_user();
     }

@@ -14,7 +14,7 @@ fn sorted(lines: &'static str, text_of: impl Fn(&'static str) -> String) -> (Vec
 
 #[test]
 fn most_instructions_are_found_however_they_are_put() {
-    let (found, missed) = sorted(include_str!("fresh/english.txt"), |line| line.replace("\\n", "\n"));
+    let (found, missed) = sorted(include_str!("injection_samples/english.txt"), |line| line.replace("\\n", "\n"));
     println!("English: {} found, missed: {missed:#?}", found.len());
     assert!(found.len() * 100 >= 75 * (found.len() + missed.len()));
 }
@@ -22,14 +22,14 @@ fn most_instructions_are_found_however_they_are_put() {
 #[test]
 fn instructions_in_forty_tongues_are_found() {
     let text_of = |line: &'static str| line.split_once('|').map_or(line, |(_, text)| text).to_owned();
-    let (found, missed) = sorted(include_str!("fresh/other_tongues.txt"), text_of);
+    let (found, missed) = sorted(include_str!("injection_samples/other_tongues.txt"), text_of);
     println!("{} found, missed: {missed:#?}", found.len());
     assert!(found.len() * 100 >= 90 * (found.len() + missed.len()));
 }
 
 #[test]
 fn ordinary_texts_about_orders_machines_and_secrets_are_left_alone() {
-    let (found, left) = sorted(include_str!("fresh/ordinary.txt"), |line| line.replace("\\n", "\n"));
+    let (found, left) = sorted(include_str!("injection_samples/ordinary.txt"), |line| line.replace("\\n", "\n"));
     println!("of {} marked: {found:#?}", found.len() + left.len());
     assert!(found.len() * 100 <= 5 * (found.len() + left.len()));
 }

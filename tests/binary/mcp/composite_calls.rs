@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{Server, went_well};
-use crate::mcp::untrusted::{house, site};
+use crate::mcp::taint::{house, site};
 
 /// The facts of the parts.
 fn facts(answer: &Value) -> Vec<Value> {
