@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use super::jail::{Jail, prove_on};
-use super::pool::{Kind, Pool};
+use super::pool::{Pool, Template};
 use crate::backend::{Backend, Io, NotStarted, Probe, Running};
 use crate::client::Client;
 use crate::message::{Isolation, Plan};
@@ -34,7 +34,7 @@ struct Waiting {
     spec: Spec,
 }
 
-impl Kind for Waiting {
+impl Template for Waiting {
     type Program = Jail;
 
     fn serves(&self, other: &Self) -> bool {

@@ -10,19 +10,19 @@ use tokio::task::JoinSet;
 
 use crate::backend::NotStarted;
 
-/// Kinds of programs that wait: a few profiles. The one that was used longest ago makes room.
-const MOST_KINDS: usize = 3;
+/// Templates of programs that wait: a few profiles. The one that was used longest ago makes room.
+const MOST_TEMPLATES: usize = 3;
 /// How long a program waits for a call.
 const IDLE: Duration = Duration::from_mins(10);
 /// A program that waited has the processors for so long before another is started in its place: most are over by then.
 const LEAD: Duration = Duration::from_millis(6);
 
 /// What programs that wait are started from.
-pub(super) trait Kind: Debug + Send + Sync + 'static {
+pub(super) trait Template: Debug + Send + Sync + 'static {
     /// A program that waits. Dropping it ends it.
     type Program: Debug + Send + 'static;
 
-    /// Whether a program of this kind serves the calls of another.
+    /// Whether a program of this template serves the calls of another.
     fn serves(&self, other: &Self) -> bool;
 
     /// See [`crate::Spec::label`].
@@ -35,54 +35,54 @@ pub(super) trait Kind: Debug + Send + Sync + 'static {
     fn build(self: Arc<Self>) -> BoxFuture<'static, Result<Self::Program, NotStarted>>;
 }
 
-/// The programs that wait, the kind that was used last first.
+/// The programs that wait, the template that was used last first.
 #[derive(Debug)]
-pub(super) struct Pool<K: Kind> {
+pub(super) struct Pool<K: Template> {
     rows: Arc<Rows<K>>,
     builds: Mutex<JoinSet<()>>,
 }
 
 type Rows<K> = Mutex<VecDeque<Row<K>>>;
 
-/// The programs of one kind.
+/// The programs of one template.
 #[derive(Debug)]
-struct Row<K: Kind> {
-    kind: Arc<K>,
+struct Row<K: Template> {
+    template: Arc<K>,
     wanted: usize,
     ready: VecDeque<K::Program>,
     starting: usize,
     used: Instant,
 }
 
-impl<K: Kind> Pool<K> {
+impl<K: Template> Pool<K> {
     /// Nothing waits.
     pub(super) fn new() -> Self {
         Self { rows: Arc::default(), builds: Mutex::default() }
     }
 
-    /// Has so many programs of a kind wait; what is missing is started after `pause`.
-    pub(super) fn want(&self, kind: &Arc<K>, count: usize, pause: Duration) {
+    /// Has so many programs of a template wait; what is missing is started after `pause`.
+    pub(super) fn want(&self, template: &Arc<K>, count: usize, pause: Duration) {
         let mut rows = locked(&self.rows);
-        let at = rows.iter().position(|row| row.kind.serves(kind));
+        let at = rows.iter().position(|row| row.template.serves(template));
         let mut row = at.and_then(|at| rows.remove(at)).unwrap_or_else(|| {
-            tokio::spawn(expire(Arc::downgrade(&self.rows), Arc::clone(kind)));
-            Row { kind: Arc::clone(kind), wanted: 0, ready: VecDeque::new(), starting: 0, used: Instant::now() }
+            tokio::spawn(expire(Arc::downgrade(&self.rows), Arc::clone(template)));
+            Row { template: Arc::clone(template), wanted: 0, ready: VecDeque::new(), starting: 0, used: Instant::now() }
         });
         (row.wanted, row.used) = (count, Instant::now());
         let missing = count.saturating_sub(row.ready.len() + row.starting);
         row.starting += missing;
-        rows.truncate(MOST_KINDS - 1);
+        rows.truncate(MOST_TEMPLATES - 1);
         rows.push_front(row);
         drop(rows);
         let mut builds = self.builds.lock().unwrap_or_else(PoisonError::into_inner);
         while builds.try_join_next().is_some() {}
         for _ in 0..missing {
-            let (rows, kind) = (Arc::downgrade(&self.rows), Arc::clone(kind));
+            let (rows, template) = (Arc::downgrade(&self.rows), Arc::clone(template));
             builds.spawn(async move {
                 tokio::time::sleep(pause).await;
-                let built = Arc::clone(&kind).build().await;
+                let built = Arc::clone(&template).build().await;
                 let Some(rows) = rows.upgrade() else { return };
-                with(&rows, &kind, |row| {
+                with(&rows, &template, |row| {
                     row.starting = row.starting.saturating_sub(1);
                     // The next call that builds one for itself says what is wrong.
                     row.ready.extend(built.ok());
@@ -91,16 +91,16 @@ impl<K: Kind> Pool<K> {
         }
     }
 
-    /// A program that waits for such a call, if there is one; another is started in its place. One waits from the first call of a kind on.
-    pub(super) fn take(&self, kind: &Arc<K>) -> Option<K::Program> {
-        let (wanted, program) = with(&self.rows, kind, |row| (row.wanted, row.ready.pop_front())).unwrap_or((1, None));
-        self.want(kind, wanted, if program.is_some() { LEAD } else { Duration::ZERO });
+    /// A program that waits for such a call, if there is one; another is started in its place. One waits from the first call of a template on.
+    pub(super) fn take(&self, template: &Arc<K>) -> Option<K::Program> {
+        let (wanted, program) = with(&self.rows, template, |row| (row.wanted, row.ready.pop_front())).unwrap_or((1, None));
+        self.want(template, wanted, if program.is_some() { LEAD } else { Duration::ZERO });
         program
     }
 
     /// By label: how many are ready, and how many are being started.
     pub(super) fn waiting(&self) -> Vec<(String, usize, usize)> {
-        locked(&self.rows).iter().map(|row| (row.kind.label().to_owned(), row.ready.len(), row.starting)).collect()
+        locked(&self.rows).iter().map(|row| (row.template.label().to_owned(), row.ready.len(), row.starting)).collect()
     }
 
     /// Ends all that wait. Those that are still being started are ended once they wait, or with what comes back.
@@ -110,25 +110,25 @@ impl<K: Kind> Pool<K> {
     }
 }
 
-fn locked<K: Kind>(rows: &Rows<K>) -> MutexGuard<'_, VecDeque<Row<K>>> {
+fn locked<K: Template>(rows: &Rows<K>) -> MutexGuard<'_, VecDeque<Row<K>>> {
     rows.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does something with the row of a kind, where it is still there.
-fn with<K: Kind, T>(rows: &Rows<K>, kind: &K, what: impl FnOnce(&mut Row<K>) -> T) -> Option<T> {
-    locked(rows).iter_mut().find(|row| row.kind.serves(kind)).map(what)
+/// Does something with the row of a template, where it is still there.
+fn with<K: Template, T>(rows: &Rows<K>, template: &K, what: impl FnOnce(&mut Row<K>) -> T) -> Option<T> {
+    locked(rows).iter_mut().find(|row| row.template.serves(template)).map(what)
 }
 
-/// Ends the programs of a kind that wait when no call has come for so long.
-async fn expire<K: Kind>(rows: Weak<Rows<K>>, kind: Arc<K>) {
+/// Ends the programs of a template that wait when no call has come for so long.
+async fn expire<K: Template>(rows: Weak<Rows<K>>, template: Arc<K>) {
     let mut left = IDLE;
     loop {
         tokio::time::sleep(left).await;
         let Some(rows) = rows.upgrade() else { return };
-        let Some(idle) = with(&rows, &kind, |row| row.used.elapsed()) else { return };
+        let Some(idle) = with(&rows, &template, |row| row.used.elapsed()) else { return };
         left = IDLE.saturating_sub(idle);
         if left.is_zero() {
-            locked(&rows).retain(|row| !row.kind.serves(&kind));
+            locked(&rows).retain(|row| !row.template.serves(&template));
             return;
         }
     }
@@ -142,7 +142,7 @@ mod tests {
     #[derive(Debug)]
     struct Named(&'static str, u32);
 
-    impl Kind for Named {
+    impl Template for Named {
         type Program = u32;
 
         fn serves(&self, other: &Self) -> bool {
@@ -165,19 +165,19 @@ mod tests {
     #[tokio::test]
     async fn one_waits_from_the_first_call_of_a_kind_on_and_the_oldest_kind_makes_room() {
         let pool = Pool::new();
-        let kinds = ["a", "b", "c", "d"].map(|name| Arc::new(Named(name, 1)));
-        let taken = async |kind: &Arc<Named>| {
-            let program = pool.take(kind);
+        let templates = ["a", "b", "c", "d"].map(|name| Arc::new(Named(name, 1)));
+        let taken = async |template: &Arc<Named>| {
+            let program = pool.take(template);
             let builds = std::mem::take(&mut *pool.builds.lock().unwrap());
             builds.join_all().await;
             program
         };
-        assert_eq!((taken(&kinds[0]).await, taken(&kinds[0]).await), (None, Some(1)));
-        for kind in &kinds[1..] {
-            assert_eq!(taken(kind).await, None);
+        assert_eq!((taken(&templates[0]).await, taken(&templates[0]).await), (None, Some(1)));
+        for template in &templates[1..] {
+            assert_eq!(taken(template).await, None);
         }
         assert_eq!(pool.waiting(), ["d", "c", "b"].map(|name| waiting(name, 1)));
-        pool.want(&kinds[1], 2, Duration::ZERO);
+        pool.want(&templates[1], 2, Duration::ZERO);
         assert_eq!(taken(&Arc::new(Named("b", 3))).await, Some(1));
         assert_eq!(pool.waiting().first(), Some(&waiting("b", 2)));
         pool.clear().join_all().await;

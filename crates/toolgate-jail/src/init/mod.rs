@@ -34,7 +34,7 @@ use crate::spawner::first;
 use crate::spawner::trees::Tree;
 use crate::spec::Cover;
 use host_folders::HostFolders;
-use watch::{Seen, Watch};
+use watch::{VisibleProcesses, Watch};
 
 /// What a jail is started with.
 #[derive(Debug)]
@@ -124,12 +124,12 @@ fn build<'a>(start: Start<'a>, group: &Group) -> Result<Option<Init<'a>>, NotSta
     let signals = listen()?;
     let pair = if plan.waits { Some(message::channel().map_err(|e| NotStarted::fault("making a channel", e))?) } else { None };
     let (input, output) = pair.unzip();
-    let seen = match (&host, built.has("proc")) {
-        (Some(_), _) if watch::can_look_below() => Seen::Below,
-        (None, true) => Seen::All,
-        _ => Seen::None,
+    let visible = match (&host, built.has("proc")) {
+        (Some(_), _) if watch::can_look_below() => VisibleProcesses::Below,
+        (None, true) => VisibleProcesses::All,
+        _ => VisibleProcesses::None,
     };
-    built.memory((seen == Seen::None).then_some("`/proc` does not show the processes"));
+    built.memory((visible == VisibleProcesses::None).then_some("`/proc` does not show the processes"));
     let Some(program) = raw::fork().map_err(|e| NotStarted::fault("starting the program", e))? else {
         let given =
             Given { plan, covers: &call.covers, channel, io, input: output, gateway, host: host.as_ref(), user, is_exempt, filters };
@@ -139,7 +139,7 @@ fn build<'a>(start: Start<'a>, group: &Group) -> Result<Option<Init<'a>>, NotSta
     // The program may have the same user: it shall not read this process's memory.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let copy = |file: Option<&File>| file.and_then(|file| file.try_clone().ok());
-    let mut watch = Watch::new(plan.limits, seen, copy(group.cpu_time()), group.kills().is_some());
+    let mut watch = Watch::new(plan.limits, visible, copy(group.cpu_time()), group.kills().is_some());
     watch.scratch = host.as_ref().map(|host| host.scratch.clone());
     watch.unnamed.extend(watch.scratch.clone().map(|scratch| (scratch, plan.limits.scratch)));
     for folder in &plan.folders {

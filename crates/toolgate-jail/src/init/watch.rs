@@ -18,7 +18,7 @@ use crate::spec::Limits;
 
 /// Whose processes are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum VisibleProcesses {
     /// Every one that `/proc` shows but pid 1 and the process that looks: it is the jail's own.
     All,
     /// The descendants of the process that looks: `/proc` is the host's.
@@ -34,7 +34,7 @@ pub(super) type Unnamed = (PathBuf, u64);
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
-    pub(super) seen: Seen,
+    pub(super) visible: VisibleProcesses,
     /// The scratch folder, where no mount bounds it.
     pub(super) scratch: Option<PathBuf>,
     pub(super) unnamed: Vec<Unnamed>,
@@ -68,11 +68,11 @@ const UNNAMED_EVERY: u64 = 4;
 
 impl Watch {
     /// A watch over these limits. `counter`: the file of a control group that counts processor time; `has_memory`: one bounds memory.
-    pub(super) fn new(limits: Limits, seen: Seen, counter: Option<File>, has_memory: bool) -> Self {
+    pub(super) fn new(limits: Limits, visible: VisibleProcesses, counter: Option<File>, has_memory: bool) -> Self {
         let ask = |what| nix::unistd::sysconf(what).ok().flatten().and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0);
         Self {
             limits,
-            seen,
+            visible,
             scratch: None,
             unnamed: Vec::new(),
             counter,
@@ -160,11 +160,11 @@ impl Watch {
     }
 
     fn pids(&self) -> Result<Vec<u32>> {
-        match self.seen {
-            Seen::None => Ok(Vec::new()),
+        match self.visible {
+            VisibleProcesses::None => Ok(Vec::new()),
             // A look must end while a program starts processes without end.
-            Seen::Below => descendants(self.limits.processes.saturating_add(1)),
-            Seen::All => {
+            VisibleProcesses::Below => descendants(self.limits.processes.saturating_add(1)),
+            VisibleProcesses::All => {
                 let own = std::process::id();
                 let entries = std::fs::read_dir("/proc")?.flatten();
                 let pids = entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));

@@ -21,7 +21,7 @@ use crate::raw;
 use crate::reasons::{EXEMPT_PROCESSES, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::spawner::first;
 use crate::spec::{Cover, Layer};
-use seccomp::{Filters, Kind};
+use seccomp::{FilterKind, Filters};
 
 /// What a program's process is given.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ fn try_to_become(given: Given<'_>, mut built: Built) -> Result<std::convert::Inf
         Some(host) => restrict_host_files(plan, covers, host, &mut built)?,
     }
     let has_own_numbers = matches!(plan.isolation, Isolation::Namespaces | Isolation::Rooted);
-    let kind = Kind { network: plan.network, shares_numbers: !has_own_numbers, shares_processes: host.is_some() };
+    let kind = FilterKind { network: plan.network, shares_numbers: !has_own_numbers, shares_processes: host.is_some() };
     match filters.install(kind) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),

@@ -11,7 +11,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_fi
 
 /// What decides which filters a program gets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct FilterKind {
     /// Whether it has TCP sockets.
     pub(crate) network: bool,
     /// Whether it can name processes of others by number, among them one that watches it.
@@ -20,7 +20,7 @@ pub(crate) struct Kind {
     pub(crate) shares_processes: bool,
 }
 
-impl Kind {
+impl FilterKind {
     /// The names of its filters.
     fn filters(self) -> Vec<&'static str> {
         let mut names = vec!["refused", "absent", "unsupported"];
@@ -69,7 +69,7 @@ impl Filters {
     ///
     /// # Errors
     /// The text of what went wrong; some of them may be on.
-    pub(crate) fn install(&self, kind: Kind) -> Result<(), String> {
+    pub(crate) fn install(&self, kind: FilterKind) -> Result<(), String> {
         for name in kind.filters() {
             for program in self.0.get(name).ok_or_else(|| format!("no system call filter is named {name}"))? {
                 apply_filter(program).map_err(|e| e.to_string())?;
@@ -119,14 +119,14 @@ mod tests {
 
     use super::*;
 
-    const ORDINARY: Kind = Kind { network: false, shares_numbers: false, shares_processes: false };
-    const NETWORK: Kind = Kind { network: true, ..ORDINARY };
-    const SHARED: Kind = Kind { network: false, shares_numbers: true, shares_processes: true };
+    const ORDINARY: FilterKind = FilterKind { network: false, shares_numbers: false, shares_processes: false };
+    const NETWORK: FilterKind = FilterKind { network: true, ..ORDINARY };
+    const SHARED: FilterKind = FilterKind { network: false, shares_numbers: true, shares_processes: true };
     const ARCHITECTURES: [TargetArch; 2] = [TargetArch::x86_64, TargetArch::aarch64];
 
     #[test]
     fn the_filters_compile_and_are_short_enough_for_the_kernel() {
-        let used: BTreeSet<_> = [NETWORK, SHARED].into_iter().flat_map(Kind::filters).collect();
+        let used: BTreeSet<_> = [NETWORK, SHARED].into_iter().flat_map(FilterKind::filters).collect();
         for arch in ARCHITECTURES {
             let filters = Filters::compile_for(arch).unwrap().0;
             assert_eq!(filters.keys().map(String::as_str).collect::<BTreeSet<_>>(), used);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     /// What a call did on a thread with the filters of a kind.
-    fn filtered<T: Send>(kind: Kind, calls: impl FnOnce() -> T + Send) -> T {
+    fn filtered<T: Send>(kind: FilterKind, calls: impl FnOnce() -> T + Send) -> T {
         let filters = Filters::compile().unwrap();
         let install_and_call = || {
             filters.install(kind).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// What the filters of a kind answer to a call; `None` where they let it pass.
-    fn answer(arch: TargetArch, kind: Kind, call: i64, arguments: &[u64]) -> Option<u32> {
+    fn answer(arch: TargetArch, kind: FilterKind, call: i64, arguments: &[u64]) -> Option<u32> {
         let filters = Filters::compile_for(arch).unwrap().0;
         let mut data = vec![0_u32; 16];
         data[0] = u32::try_from(call).unwrap();

@@ -25,7 +25,7 @@ use crate::message::{self, Call, Command, Event, FolderPlan, Isolation, Order, P
 use crate::program::seccomp::Filters;
 use crate::raw;
 use crate::spec::Cover;
-use cgroup::{Group, Place};
+use cgroup::{Group, Parents};
 use users::Users;
 
 /// What is added to the nice value where shares of processors cannot be bounded.
@@ -50,7 +50,7 @@ struct Jail {
 struct Spawner {
     server: OwnedFd,
     signals: SignalFd,
-    place: Place,
+    place: Parents,
     /// The user numbers of jails, where this process is root.
     users: Option<Users>,
     /// Whether the kernel exempts programs from the bound on processes.
@@ -100,7 +100,7 @@ impl Spawner {
         let signals = init::listen().ok()?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok()?;
         // Before another user namespace is entered: there the hierarchy is no longer ours.
-        let place = Place::find();
+        let place = Parents::find();
         host_folders::sweep();
         if !place.has_cpu() {
             // No bound on the share of a processor, but everything else on the machine comes first.

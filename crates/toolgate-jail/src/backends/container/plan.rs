@@ -12,7 +12,7 @@ use rustix::process::{Resource, getegid, geteuid, getrlimit};
 use super::engine::{Engine, LABEL};
 use super::program::Waiting;
 use crate::backend::NotStarted;
-use crate::backends::pool::Kind;
+use crate::backends::pool::Template;
 use crate::spec::{Folder, Limits, Spec};
 
 /// Where a program that waits finds its call.
@@ -64,7 +64,7 @@ impl Plan {
     }
 }
 
-impl Kind for Plan {
+impl Template for Plan {
     type Program = Waiting;
 
     fn serves(&self, other: &Self) -> bool {

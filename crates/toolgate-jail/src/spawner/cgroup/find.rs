@@ -41,7 +41,7 @@ pub(super) struct Candidate {
 
 /// What was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Candidates {
     /// For memory, or why there is none.
     pub(super) memory: Result<Candidate, String>,
     /// For shares, or why there is none.
@@ -51,10 +51,10 @@ pub(super) struct Found {
 }
 
 /// Finds the places that pass the trial: our own groups, then a scope that systemd delegates, then the group above ours.
-pub(super) fn all(works: impl Fn(&Candidate) -> bool) -> Found {
+pub(super) fn all(works: impl Fn(&Candidate) -> bool) -> Candidates {
     let hierarchy = || Hierarchy::read(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
     let none = || Err(String::new());
-    let mut found = Found { memory: none(), cpu: none(), cpu_time: none() };
+    let mut found = Candidates { memory: none(), cpu: none(), cpu_time: none() };
     let hierarchy_now = hierarchy();
     for controller in [Controller::Memory, Controller::Cpu] {
         let mut place = hierarchy_now.find(controller, &works);

@@ -18,7 +18,7 @@ use find::{Candidate, Controller, Version};
 
 /// Where groups can be made, for each of the controllers; in version 2 it is one folder.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Parents {
     memory: Result<Candidate, String>,
     cpu: Result<Candidate, String>,
     cpu_time: Result<Candidate, String>,
@@ -29,7 +29,7 @@ pub(super) struct Place {
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
     /// A process of one thread that writes `0` to each is in.
-    doors: Vec<File>,
+    procs: Vec<File>,
     /// Counts the processes killed for memory.
     kills: Option<File>,
     /// Counts processor time.
@@ -51,7 +51,7 @@ pub(crate) struct Lacks {
     pub(crate) all_cpu: bool,
 }
 
-impl Place {
+impl Parents {
     /// Finds out by making groups and taking them away again.
     pub(super) fn find() -> Self {
         let found = find::all(|candidate| {
@@ -115,13 +115,13 @@ impl Group {
         // In version 1 a thread that writes itself to `tasks` moves at once; who writes to `cgroup.procs` waits until all processors have passed a
         // quiet state, some ten milliseconds (`cgroup_threadgroup_rwsem`).
         let open = |name| fs::OpenOptions::new().write(true).open(folder.join(name));
-        self.doors.push(open("tasks").or_else(|_| open("cgroup.procs")).map_err(|e| e.to_string())?);
+        self.procs.push(open("tasks").or_else(|_| open("cgroup.procs")).map_err(|e| e.to_string())?);
         Ok(())
     }
 
     /// Takes the caller in, which has one thread. What could not be had comes back.
     pub(crate) fn enter(&self) -> Lacks {
-        match self.doors.iter().try_for_each(|mut door| door.write_all(b"0")) {
+        match self.procs.iter().try_for_each(|mut door| door.write_all(b"0")) {
             Ok(()) => self.lacks.clone(),
             Err(reason) => {
                 let reason = Some(reason.to_string());
@@ -142,7 +142,7 @@ impl Group {
 
     /// Every descriptor that it holds.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        self.doors.iter().chain(&self.kills).chain(&self.cpu_time).map(AsRawFd::as_raw_fd)
+        self.procs.iter().chain(&self.kills).chain(&self.cpu_time).map(AsRawFd::as_raw_fd)
     }
 }
 
