@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::audit::{Event, Record};
 use crate::context::ServerContext;
 use crate::manifest::Manifest;
-use crate::sandbox::files::Place;
+use crate::sandbox::files::RootConfig;
 
 /// Where the manifest comes from, as the command line chose it.
 pub trait Source: fmt::Debug + Send + Sync {
@@ -41,7 +41,7 @@ pub struct Offer {
     /// The manifest, its roots placed.
     pub manifest: Manifest,
     /// Where its roots are.
-    pub places: Vec<Place>,
+    pub places: Vec<RootConfig>,
     /// What no call may touch, by canonical paths.
     pub guarded: Vec<PathBuf>,
 }

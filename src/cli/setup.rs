@@ -17,7 +17,7 @@ use crate::context::ServerContext;
 use crate::entry;
 use crate::gate::Gate;
 use crate::manifest::{self, Manifest, Place};
-use crate::sandbox::files::{self, Roots, Where};
+use crate::sandbox::files::{self, Location, Roots};
 use crate::sandbox::web::{self, Egress};
 use crate::sandbox::{Sandbox, programs};
 use crate::server::http;
@@ -230,7 +230,7 @@ pub(super) fn checked_policy(found: &Found) -> Result<(), Fault> {
 /// The places of a manifest that is to be served, with what must hold of it: its own tests, the files that it names, its folders. Changes nothing
 /// on the machine.
 /// # Errors  What does not hold, is missing, or cannot be held here.
-pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<files::Place>, Fault> {
+pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<files::RootConfig>, Fault> {
     // The manifest's own tests run at every load; one that fails refuses the file.
     checked_policy(found)?;
     let faults = missing_files(&found.manifest, found.file.as_deref());
@@ -252,12 +252,14 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<file
 
 /// Where the state folder is, or would be made.
 /// # Errors  Why it cannot be there.
-fn examined(state: &Path, places: &[files::Place]) -> Result<PathBuf, String> {
+fn examined(state: &Path, places: &[files::RootConfig]) -> Result<PathBuf, String> {
     let state = StateDir::examine(state).map_err(|fault| fault.to_string())?;
     // No call may touch the state folder or what is in it.
-    let held = places.iter().find(|place| matches!(&place.at, Where::Folder(folder) if folder.starts_with(&state)));
+    let held = places.iter().find(|place| matches!(&place.at, Location::Folder(folder) if folder.starts_with(&state)));
     match held {
-        Some(files::Place { name, .. }) => Err(format!("the root `{name}` would be in the state folder, where no call may touch anything")),
+        Some(files::RootConfig { name, .. }) => {
+            Err(format!("the root `{name}` would be in the state folder, where no call may touch anything"))
+        }
         None => Ok(state),
     }
 }
@@ -285,9 +287,9 @@ fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<manifest::Faul
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
-fn python_writes_apart(manifest: &Manifest, places: &[files::Place], guarded: &[&Path]) -> Result<(), Fault> {
+fn python_writes_apart(manifest: &Manifest, places: &[files::RootConfig], guarded: &[&Path]) -> Result<(), Fault> {
     for place in places {
-        let Where::Folder(folder) = &place.at else { continue };
+        let Location::Folder(folder) = &place.at else { continue };
         let writable = manifest.python.roots.iter().any(|seen| seen.name == place.name && seen.mode == manifest::RootMode::ReadWrite);
         let writes = writable && manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
         if let Some(inside) = guarded.iter().find(|path| writes && path.starts_with(folder)) {
@@ -311,15 +313,15 @@ pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Fault {
 }
 
 /// Finds each root on the machine, by its canonical path; callers may use that one as well as the one the manifest writes.
-pub(super) fn places(found: &mut Found) -> Result<Vec<files::Place>, Fault> {
+pub(super) fn places(found: &mut Found) -> Result<Vec<files::RootConfig>, Fault> {
     let (mut places, mut canonical, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (name, root) in &found.manifest.roots {
         let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
         let at = match (&root.place, Path::new(&written).canonicalize()) {
-            (Place::Session, _) => Where::Session,
+            (Place::Session, _) => Location::Session,
             (Place::Path(_), Ok(real)) => {
                 canonical.push((name.clone(), real.to_string_lossy().into_owned()));
-                Where::Folder(real)
+                Location::Folder(real)
             }
             (Place::Path(_), Err(fault)) => {
                 let what = format!("the folder `{written}` cannot be found: {fault}; make it, or name another");
@@ -327,7 +329,7 @@ pub(super) fn places(found: &mut Found) -> Result<Vec<files::Place>, Fault> {
                 continue;
             }
         };
-        places.push(files::Place { name: name.clone(), at, quota: root.quota });
+        places.push(files::RootConfig { name: name.clone(), at, quota: root.quota });
     }
     if !faults.is_empty() {
         return Err(found.refused(faults));

@@ -17,7 +17,7 @@ use toolgate::gate::{Asker, Gate, Permit, Waits};
 use toolgate::model::{Action, Caller, Channel, ClientLabel, Failure, Output, Question, Refusal, Repeat, ToolCall, ToolSpec};
 use toolgate::sandbox::Progress;
 use toolgate::sandbox::Stage;
-use toolgate::sandbox::files::{Place, Roots, Where};
+use toolgate::sandbox::files::{Location, RootConfig, Roots};
 use toolgate::sandbox::{Sandbox, programs, web};
 use toolgate::state::{Answered, Operator, Say, StateDir, Tick, Ticks};
 use toolgate::tool::{Card, Tool};
@@ -88,7 +88,7 @@ impl Site {
         manifest.resolve_roots("/").unwrap();
         let state = self.state();
         let log = Log::open(state.path(), entry::settings(&manifest.audit, state.path()), Arc::new(jiff::Timestamp::now)).unwrap();
-        let place = Place { name: "project".to_owned(), at: Where::Folder(self.folder.path().join("project")), quota: None };
+        let place = RootConfig { name: "project".to_owned(), at: Location::Folder(self.folder.path().join("project")), quota: None };
         let roots = Roots::open(&[place], &[], Some(state.path())).unwrap();
         let sandbox = Sandbox::new(roots, web::Egress::new(web::Settings::default()), programs::Settings::default());
         let gate = Gate::with_ticks(manifest, Arc::new(state), self.hands.ticks()).unwrap();

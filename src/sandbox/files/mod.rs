@@ -56,7 +56,7 @@ pub(super) use preview::preview;
 pub(super) use protect::Hidden;
 pub use read::Reading;
 pub use rename::Moved;
-pub use roots::{Place, Roots, Where};
+pub use roots::{Location, RootConfig, Roots};
 pub use search::{Ended, Found, Match, MatchedLine};
 pub use session::{SessionFolders, disk_of_sessions};
 pub(super) use stat::{Stat, kind_of};

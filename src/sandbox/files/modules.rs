@@ -28,7 +28,7 @@ impl Roots {
         }
         let roots = python_roots(manifest, profile).into_iter().filter_map(|(name, _)| {
             let (root, hidden) = (self.find(session, name).ok()?, self.hidden(session, name).ok()?);
-            Some(Place { manifest, name, root, hidden })
+            Some(ModuleRoot { manifest, name, root, hidden })
         });
         let roots: Vec<_> = roots.collect();
         names.into_iter().filter(|name| roots.iter().any(|root| FOLDERS.iter().any(|folder| root.has(folder, name)))).collect()
@@ -36,14 +36,14 @@ impl Roots {
 }
 
 /// One root in which modules are looked for.
-struct Place<'p> {
+struct ModuleRoot<'p> {
     manifest: &'p Manifest,
     name: &'p str,
     root: std::sync::Arc<Root>,
     hidden: Hidden,
 }
 
-impl Place<'_> {
+impl ModuleRoot<'_> {
     /// Whether the module `name` lies in this folder.
     fn has(&self, folder: &str, name: &str) -> bool {
         let folder = RelPath::ROOT.join(folder);

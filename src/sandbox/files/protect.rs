@@ -13,14 +13,14 @@ use super::resolve::step;
 use super::stat::Stat;
 use crate::model::{Kind, RelPath};
 
-/// The protected places. They need not exist: a manifest that is made later is protected as well.
+/// The protected paths. They need not exist: a manifest that is made later is protected as well.
 #[derive(Debug, Default)]
 pub(super) struct Protected {
-    places: Vec<Place>,
+    paths: Vec<ProtectedPath>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ProtectedPath {
     /// The canonical path, as text: only compared, never opened again.
     path: PathBuf,
     /// The folder that holds it and its name there, while that folder exists.
@@ -41,9 +41,9 @@ pub(super) enum Nearness {
 }
 
 impl Protected {
-    /// The protected places, by their canonical paths (the last names may be missing).
+    /// The protected paths, by their canonical paths (the last names may be missing).
     pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Errno> {
-        let places = paths.iter().map(|path| {
+        let paths = paths.iter().map(|path| {
             let folder = match (path.parent(), path.file_name()) {
                 (Some(parent), Some(name)) => match open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
                     Ok(folder) => Some((folder, name.to_owned())),
@@ -52,50 +52,50 @@ impl Protected {
                 },
                 _ => None,
             };
-            let mut place = Place { path: path.clone(), folder, first: None };
+            let mut place = ProtectedPath { path: path.clone(), folder, first: None };
             place.first = place.seen().map(|seen| seen.object());
             Ok(place)
         });
-        Ok(Self { places: places.collect::<Result<_, _>>()? })
+        Ok(Self { paths: paths.collect::<Result<_, _>>()? })
     }
 
     /// Whether it was a protected object at the start. Costs no look at the disk.
     pub(super) fn was(&self, object: (u64, u64)) -> bool {
-        self.places.iter().any(|place| place.first == Some(object))
+        self.paths.iter().any(|place| place.first == Some(object))
     }
 
     /// The protected objects as they are now.
     pub(super) fn objects(&self) -> Objects {
-        let ids = self.places.iter().flat_map(|place| [place.first, place.seen().map(|seen| seen.object())]).flatten().collect();
+        let ids = self.paths.iter().flat_map(|place| [place.first, place.seen().map(|seen| seen.object())]).flatten().collect();
         Objects { ids }
     }
 
-    /// The protected places that lie in the root at `root`, relative to it and folded.
+    /// The protected paths that lie in the root at `root`, relative to it and folded.
     pub(super) fn inside(&self, root: &Path) -> Vec<Vec<String>> {
-        let below = self.places.iter().filter_map(|place| place.path.strip_prefix(root).ok());
+        let below = self.paths.iter().filter_map(|place| place.path.strip_prefix(root).ok());
         below.map(|rest| rest.iter().map(|name| fold(&name.to_string_lossy())).collect()).collect()
     }
 
     /// Whether a protected file has more names than one.
     pub(super) fn is_linked(&self) -> bool {
-        self.places.iter().filter_map(Place::seen).any(|seen| seen.kind == Kind::File && seen.names > 1)
+        self.paths.iter().filter_map(ProtectedPath::seen).any(|seen| seen.kind == Kind::File && seen.names > 1)
     }
 
     /// Whether a protected folder lies in the root at `root`, so that what lies below it has to be looked for on the way.
     pub(super) fn has_folder_inside(&self, root: &Path) -> bool {
-        let is_folder = |place: &&Place| place.seen().is_some_and(|seen| seen.kind == Kind::Directory);
-        self.places.iter().filter(is_folder).any(|place| place.path.starts_with(root))
+        let is_folder = |place: &&ProtectedPath| place.seen().is_some_and(|seen| seen.kind == Kind::Directory);
+        self.paths.iter().filter(is_folder).any(|place| place.path.starts_with(root))
     }
 
     /// Whether a folder is a protected place or lies in one, so that it can be no root.
     pub(super) fn holds_folder(&self, folder: &Path) -> bool {
-        self.places.iter().any(|place| folder.starts_with(&place.path))
+        self.paths.iter().any(|place| folder.starts_with(&place.path))
     }
 
     /// Every object in the protected folders, for what is reached over another mount. Bounded; nothing when there is too much.
     pub(super) fn everything(&self, except: &[&str]) -> Option<HashSet<(u64, u64)>> {
         let mut found: HashSet<(u64, u64)> = self.objects().ids.into_iter().collect();
-        for (folder, name) in self.places.iter().filter_map(|place| place.folder.as_ref()) {
+        for (folder, name) in self.paths.iter().filter_map(|place| place.folder.as_ref()) {
             if let Ok(handle) = step(folder, name.as_os_str()) {
                 collect(handle.as_fd(), except, 0, &mut found)?;
             }
@@ -104,7 +104,7 @@ impl Protected {
     }
 }
 
-impl Place {
+impl ProtectedPath {
     /// What stands there now.
     fn seen(&self) -> Option<Stat> {
         let (folder, name) = self.folder.as_ref()?;
@@ -115,7 +115,7 @@ impl Place {
 /// What of one root a program must not see, wherever the manifest's patterns stand.
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct Hidden {
-    pub(super) places: Vec<Vec<String>>,
+    pub(super) paths: Vec<Vec<String>>,
     pub(super) objects: Objects,
     /// Whether a protected file has a second name, which may lie anywhere in the root.
     pub(super) is_linked: bool,
@@ -124,7 +124,7 @@ pub(in crate::sandbox) struct Hidden {
 impl Hidden {
     /// Whether a protected place lies in the root.
     pub(in crate::sandbox) fn is_inside(&self) -> bool {
-        !self.places.is_empty()
+        !self.paths.is_empty()
     }
 
     /// Whether the whole root has to be looked through for it.
@@ -134,12 +134,12 @@ impl Hidden {
 
     /// Whether it lies below this folder, by its text.
     pub(in crate::sandbox) fn is_below(&self, path: &RelPath) -> bool {
-        nearness(&self.places, path) == Nearness::Above
+        nearness(&self.paths, path) == Nearness::Above
     }
 
     /// Whether a path is protected by its text.
     pub(in crate::sandbox) fn holds(&self, path: &RelPath) -> bool {
-        nearness(&self.places, path) == Nearness::Within
+        nearness(&self.paths, path) == Nearness::Within
     }
 
     /// Whether it is a protected object.
@@ -166,14 +166,14 @@ impl Objects {
     }
 }
 
-/// How a path stands to these places, which come from [`Protected::inside`]. Compared without upper and lower case, so that
+/// How a path stands to these paths, which come from [`Protected::inside`]. Compared without upper and lower case, so that
 /// it holds on a folder that folds case.
-pub(super) fn nearness(places: &[Vec<String>], path: &RelPath) -> Nearness {
-    if places.is_empty() {
+pub(super) fn nearness(paths: &[Vec<String>], path: &RelPath) -> Nearness {
+    if paths.is_empty() {
         return Nearness::Apart;
     }
     let path: Vec<String> = path.segments().iter().map(|name| fold(name)).collect();
-    places.iter().fold(Nearness::Apart, |nearest, place| match nearest {
+    paths.iter().fold(Nearness::Apart, |nearest, place| match nearest {
         Nearness::Within => nearest,
         _ if path.starts_with(place) => Nearness::Within,
         _ if place.starts_with(&path) => Nearness::Above,

@@ -65,13 +65,13 @@ const FEW: u64 = 200;
 
 #[cfg(test)]
 mod tests {
-    use super::super::roots::{Place, Where};
+    use super::super::roots::{Location, RootConfig};
     use super::*;
     use crate::model::RelPath;
 
     fn roots(state: &std::path::Path, bytes: u64) -> Roots {
         let quota = Some(Quota { bytes: Some(Bytes(bytes)), files: None });
-        Roots::open(&[Place { name: "r".to_owned(), at: Where::Session, quota }], &[], Some(state)).unwrap()
+        Roots::open(&[RootConfig { name: "r".to_owned(), at: Location::Session, quota }], &[], Some(state)).unwrap()
     }
 
     fn fill(roots: &Roots, from: u64, to: u64) {

@@ -19,18 +19,18 @@ use crate::sandbox::below;
 
 /// One root of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RootConfig {
     /// Its name.
     pub name: String,
     /// Where it is.
-    pub at: Where,
+    pub at: Location,
     /// What it may hold; only session roots have one.
     pub quota: Option<Quota>,
 }
 
 /// Where a root is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Where {
+pub enum Location {
     /// A folder, by its canonical path.
     Folder(PathBuf),
     /// A private folder for each session.
@@ -79,7 +79,7 @@ impl Roots {
     ///
     /// # Errors
     /// What the kernel said of the first root or protected place that cannot be opened, with its path: for the operator.
-    pub fn open(places: &[Place], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
+    pub fn open(places: &[RootConfig], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
         let roots = Self {
             open: RwLock::default(),
             state: state.map(Path::to_owned),
@@ -96,17 +96,17 @@ impl Roots {
     ///
     /// # Errors
     /// As [`open`](Self::open); then nothing is changed.
-    pub fn replace(&self, places: &[Place], protected: &[PathBuf]) -> Result<(), (PathBuf, Errno)> {
+    pub fn replace(&self, places: &[RootConfig], protected: &[PathBuf]) -> Result<(), (PathBuf, Errno)> {
         let guarded: Vec<PathBuf> = protected.iter().cloned().chain(self.state.clone()).collect();
         let protected = Protected::open(&guarded).map_err(|errno| (guarded.first().cloned().unwrap_or_default(), errno))?;
         let mut open = Open::default();
         for place in places {
             match &place.at {
-                Where::Folder(path) => {
+                Location::Folder(path) => {
                     let root = root(path, place.quota, &protected).map_err(|errno| (path.clone(), errno))?;
                     open.fixed.insert(place.name.clone(), Arc::new(root));
                 }
-                Where::Session => {
+                Location::Session => {
                     open.sessions.insert(place.name.clone(), place.quota);
                 }
             }
@@ -142,7 +142,7 @@ impl Roots {
     pub(in crate::sandbox) fn hidden(&self, session: &str, root: &str) -> Result<Hidden, Failure> {
         let root = self.find(session, root)?;
         let protected = self.protected();
-        Ok(Hidden { places: root.protected.clone(), objects: protected.objects(), is_linked: protected.is_linked() })
+        Ok(Hidden { paths: root.protected.clone(), objects: protected.objects(), is_linked: protected.is_linked() })
     }
 
     /// Wipes what the session had in session roots.

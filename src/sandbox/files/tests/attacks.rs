@@ -188,6 +188,6 @@ fn an_ordinary_bind_mount_in_a_root_is_usable() {
 fn a_root_in_the_state_folder_does_not_open() {
     let fixture = Fixture::new();
     let inside = fixture.path("home/state/audit");
-    let place = Place { name: "audit".to_owned(), at: Where::Folder(inside), quota: None };
+    let place = RootConfig { name: "audit".to_owned(), at: Location::Folder(inside), quota: None };
     assert!(Roots::open(&[place], &[], Some(&fixture.path("home/state"))).is_err());
 }

@@ -15,7 +15,7 @@ const STATE: &str = "TOOLGATE_TEST_STATE";
 #[test]
 fn writes_until_it_is_killed() {
     let Some(dir) = std::env::var_os(CRASH) else { return };
-    let place = Place { name: "work".to_owned(), at: Where::Folder(dir.into()), quota: None };
+    let place = RootConfig { name: "work".to_owned(), at: Location::Folder(dir.into()), quota: None };
     let roots = Roots::open(&[place], &[], std::env::var_os(STATE).map(PathBuf::from).as_deref()).unwrap();
     let terms = Arc::new(Terms::for_test());
     println!("ready");

@@ -108,7 +108,7 @@ fn two_names_of_one_file_and_too_much_together_are_refused_before_anything_is_wr
 fn a_quota_that_the_third_file_would_pass_leaves_all_three() {
     let state = tempfile::tempdir().unwrap();
     let quota = Some(crate::manifest::Quota { bytes: Some(Bytes(100)), files: None });
-    let roots = Roots::open(&[Place { name: "r".into(), at: Where::Session, quota }], &[], Some(state.path())).unwrap();
+    let roots = Roots::open(&[RootConfig { name: "r".into(), at: Location::Session, quota }], &[], Some(state.path())).unwrap();
     let terms = Arc::new(Terms::for_test());
     for name in ["a", "b", "c"] {
         let opened = roots.look("s", &[target(&format!("r/{name}"))], &[Access::Write(Bytes(20))], Symlinks::Deny).unwrap();
@@ -150,7 +150,7 @@ fn a_masked_line_in_one_file_keeps_all_files_as_they_are() {
 #[test]
 fn edits_until_it_is_killed() {
     let Some(dir) = std::env::var_os(CRASH) else { return };
-    let place = Place { name: "work".to_owned(), at: Where::Folder(dir.into()), quota: None };
+    let place = RootConfig { name: "work".to_owned(), at: Location::Folder(dir.into()), quota: None };
     let roots = Roots::open(&[place], &[], std::env::var_os(STATE).map(PathBuf::from).as_deref()).unwrap();
     let terms = Arc::new(Terms::for_test());
     let paths: Vec<String> = (0..6).map(|at| format!("work/f{at}")).collect();

@@ -118,7 +118,7 @@ fn a_link_a_file_or_a_protected_folder_planted_in_a_parent_stops_the_write() {
 fn new_folders_count_against_the_quota() {
     let state = tempfile::tempdir().unwrap();
     let quota = Some(crate::manifest::Quota { bytes: None, files: Some(3) });
-    let roots = Roots::open(&[Place { name: "r".into(), at: Where::Session, quota }], &[], Some(state.path())).unwrap();
+    let roots = Roots::open(&[RootConfig { name: "r".into(), at: Location::Session, quota }], &[], Some(state.path())).unwrap();
     let write = |path: &str| {
         let opened = roots.look("s", &[target(path)], &[Access::Write(Bytes(1))], Symlinks::Deny)?;
         let action = WriteFile { path: call_path(path), content: b"x".to_vec(), mode: WriteMode::Create, expected_sha256: None };

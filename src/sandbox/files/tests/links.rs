@@ -83,7 +83,7 @@ fn links_inside_a_root_are_followed_where_the_manifest_says_so_and_judged_by_whe
 fn a_root_that_is_a_link_does_not_open() {
     let fixture = Fixture::new();
     symlink(fixture.path("outside"), fixture.path("root")).unwrap();
-    let place = Place { name: "root".to_owned(), at: Where::Folder(fixture.path("root")), quota: None };
+    let place = RootConfig { name: "root".to_owned(), at: Location::Folder(fixture.path("root")), quota: None };
     assert!(Roots::open(&[place], &[], None).is_err());
 }
 

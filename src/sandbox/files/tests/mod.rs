@@ -54,8 +54,8 @@ impl Fixture {
     }
 
     fn open(dir: &Path) -> Roots {
-        let place = |name: &str| Place { name: name.to_owned(), at: Where::Folder(dir.join(name)), quota: None };
-        let session = Place { name: "scratch".to_owned(), at: Where::Session, quota: None };
+        let place = |name: &str| RootConfig { name: name.to_owned(), at: Location::Folder(dir.join(name)), quota: None };
+        let session = RootConfig { name: "scratch".to_owned(), at: Location::Session, quota: None };
         let places = [place("work"), place("home"), session];
         Roots::open(&places, &[dir.join("home/conf/tools.toml"), dir.join("home/later.toml")], Some(&dir.join("home/state"))).unwrap()
     }

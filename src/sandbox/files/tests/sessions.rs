@@ -6,7 +6,7 @@ use super::*;
 use crate::manifest::Quota;
 
 fn scratch(dir: &Path, quota: Option<Quota>) -> Roots {
-    Roots::open(&[Place { name: "scratch".to_owned(), at: Where::Session, quota }], &[], Some(dir)).unwrap()
+    Roots::open(&[RootConfig { name: "scratch".to_owned(), at: Location::Session, quota }], &[], Some(dir)).unwrap()
 }
 
 fn has_room(roots: &Roots) -> Result<(), Failure> {

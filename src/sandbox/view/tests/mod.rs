@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::sandbox::files::{Place, Roots, Where};
+use crate::sandbox::files::{Location, RootConfig, Roots};
 
 fn look(manifest: Manifest, roots: &Roots) -> Look {
     Look {
@@ -37,7 +37,7 @@ fn shown(patterns: &str, link: Option<&str>) -> Vec<String> {
     }
     let text = format!("version = 1\n[roots.r]\npath = {:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\n{patterns}", at("root"));
     let manifest = crate::manifest::parse(&text, &[]).unwrap();
-    let places = [Place { name: "r".to_owned(), at: Where::Folder(at("root")), quota: None }];
+    let places = [RootConfig { name: "r".to_owned(), at: Location::Folder(at("root")), quota: None }];
     let protected: Vec<PathBuf> = vec![at("root/conf/tools.toml")];
     let roots = Roots::open(&places, &protected, Some(&at("root/state"))).unwrap();
     masked(&look(manifest, &roots))
@@ -67,7 +67,7 @@ fn a_denied_name_is_masked_in_every_form_by_its_own_bytes() {
         "version = 1\n[roots.r]\npath = {root:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\ndenied_paths = [\"private*\", \"caf\u{e9}/**\"]"
     );
     let manifest = crate::manifest::parse(&text, &[]).unwrap();
-    let roots = Roots::open(&[Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }], &[], None).unwrap();
+    let roots = Roots::open(&[RootConfig { name: "r".to_owned(), at: Location::Folder(root), quota: None }], &[], None).unwrap();
     assert_eq!(masked(&look(manifest, &roots)), ["cafe\u{301}", "pri\u{200d}vate.txt"]);
 }
 
@@ -83,7 +83,7 @@ fn a_name_that_is_no_text_hides_its_folder_and_says_so() {
     std::fs::write(odd("src/deep"), "x").unwrap();
     let text = format!("version = 1\n[roots.r]\npath = {root:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\ndenied_paths = [\"**/.env\"]");
     let manifest = crate::manifest::parse(&text, &[]).unwrap();
-    let roots = Roots::open(&[Place { name: "r".to_owned(), at: Where::Folder(root.clone()), quota: None }], &[], None).unwrap();
+    let roots = Roots::open(&[RootConfig { name: "r".to_owned(), at: Location::Folder(root.clone()), quota: None }], &[], None).unwrap();
     let look = look(manifest, &roots);
     let mut kept = Kept::default();
     let view = look.now(&mut kept, MOST, &CancellationToken::new()).unwrap();
@@ -115,7 +115,7 @@ impl Tree {
         std::fs::create_dir(&root).unwrap();
         let text = format!("version = 1\n[roots.r]\npath = {root:?}\nmode = \"rw\"\nallowed_paths = [\"**\"]\n{patterns}");
         let manifest = crate::manifest::parse(&text, &[]).unwrap();
-        let places = [Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }];
+        let places = [RootConfig { name: "r".to_owned(), at: Location::Folder(root), quota: None }];
         let roots = Roots::open(&places, &[], None).unwrap();
         let look = look(manifest, &roots);
         Self { folder, roots, look, kept: Kept::default() }
