@@ -12,14 +12,14 @@ use crate::call_log;
 use crate::context::ServerContext;
 use crate::entry::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::filter::{Filtered, Part, Shown, scan_arguments};
-use crate::gate::{Admitted, Asker, CallGate, Place, Waits};
+use crate::gate::{Admitted, Asker, CallGate, QueueEntry, Waits};
 use crate::model::{Bytes, Channel, Code, Level, Question, Refusal, ToolCall};
 use crate::pipeline::{self, Within};
 use crate::policy::Capability;
 use crate::tool::{Parts, Piece, Stage, Tool};
 
 /// Answers one call. `place`: where it waits for calls that change the same.
-pub async fn answer(server: &ServerContext, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place) -> Reply {
+pub async fn answer(server: &ServerContext, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &QueueEntry) -> Reply {
     match server.tool(&call.tool).and_then(|tool| Some((tool, tool.parts()?))) {
         // Boxed: most calls are one call, and each holds the place for it.
         Some((tool, parts)) => {
@@ -52,7 +52,7 @@ async fn several(server: &ServerContext, tool: &dyn Tool, parts: &Parts, call: T
         Ok(started) => started,
         Err(refusal) => {
             call_log::refused(&span, &refusal, Status::Denied, begun.elapsed());
-            gate.learn(&entry, &call, &refusal, Status::Denied);
+            gate.record_denial(&entry, &call, &refusal, Status::Denied);
             return entry.refuse(refusal, Status::Denied);
         }
     };
@@ -63,7 +63,7 @@ async fn several(server: &ServerContext, tool: &dyn Tool, parts: &Parts, call: T
     } else {
         run.in_turn(pieces, capability.max_answer, capability.timeout).await
     };
-    let filtered = gate.took_in(&call.caller.session, Filtered::joined(parts.key, parts.named, shown));
+    let filtered = gate.record_source(&call.caller.session, Filtered::joined(parts.key, parts.named, shown));
     let status = if filtered.parts().is_error { Status::Error } else { Status::Success };
     call_log::answered(&span, &filtered, status, begun.elapsed());
     entry.close(filtered, status)

@@ -13,7 +13,7 @@ use crate::context::ServerContext;
 use crate::entry::{CallError, Entry, Reply, Status};
 use crate::filter::{Filtered, scan_arguments};
 use crate::gate::{
-    Admitted, Asker, CallGate, Case, Counted, Granted, Opened, Place, Places, Preview, Repeat, Reservation, Resolution, Seen, World,
+    Admitted, Asker, CallGate, Case, Counted, Granted, Opened, Places, Preview, QueueEntry, Repeat, Reservation, Resolution, Seen, World,
 };
 use crate::manifest::Reviewer;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Output, Question, Refusal, RunPython, ToolCall};
@@ -36,7 +36,7 @@ pub async fn answer(
     call: ToolCall,
     asker: &dyn Asker,
     stage: Stage,
-    place: &Place,
+    place: &QueueEntry,
     within: Option<Within<'_>>,
 ) -> Reply {
     // A manifest that was changed holds from here on; the one of this moment holds for the whole call.
@@ -73,7 +73,7 @@ pub async fn answer(
             if refusal.code == Code::RateLimited && is_hosts {
                 counted.take_back();
             }
-            gate.learn(&entry, &call, &refusal, status);
+            gate.record_denial(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)
         }
     }
@@ -92,7 +92,7 @@ struct Way<'a> {
     call: &'a ToolCall,
     asker: &'a dyn Asker,
     stage: Stage,
-    place: &'a Place,
+    place: &'a QueueEntry,
     /// What the answer has, where it is a part of another.
     room: Option<Bytes>,
 }
@@ -148,7 +148,7 @@ impl Way<'_> {
         self.start(entry, &granted).await?;
         let (grant, carried) = (granted.grant.clone(), granted.decision.carried.clone());
         let session = &call.caller.session;
-        gate.contacts(session, screened.url.as_ref());
+        gate.record_host(session, screened.url.as_ref());
         let below = facts.paths.first().map_or(&[] as &[_], |fact| &fact.below);
         let places = Places { named: &screened.targets, led: screened.led(&facts), below };
         gate.brings(session, &action, &places);
@@ -181,9 +181,9 @@ impl Way<'_> {
         // 8. Nothing from outside reaches the model unfiltered.
         let status = if output.is_error { Status::Error } else { Status::Success };
         let provenance = gate.provenance(session, &action, &places, &capability.profile, &output);
-        gate.keeps(session, &action, &places, &output, &provenance);
+        gate.record_written(session, &action, &places, &output, &provenance);
         let filtered = Filtered::of(output, &gate.manifest().filters, entry.id(), provenance)?;
-        Ok(Turn::Answer(gate.took_in(session, filtered).with_arguments(&carried), status))
+        Ok(Turn::Answer(gate.record_source(session, filtered).with_arguments(&carried), status))
     }
 
     /// Stages 3 to 5: which tool, and may this caller use it now; arguments become an action, whose text is judged.

@@ -78,7 +78,7 @@ impl CallGate {
 
     /// Takes note of how a call was refused: enough refusals that only a probe meets, within a time, suspend the caller: on standard input
     /// its session, else the principal in all its sessions.
-    pub fn learn(&self, entry: &Entry, call: &ToolCall, refusal: &Refusal, status: Status) {
+    pub fn record_denial(&self, entry: &Entry, call: &ToolCall, refusal: &Refusal, status: Status) {
         let breaker = self.manifest.limits.breaker;
         if status != Status::Denied || !refusal.code.meets_a_wall() {
             return;

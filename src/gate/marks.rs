@@ -21,8 +21,8 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Takes in what the servers of the folder know. A text that cannot be read takes nothing away.
-    pub(super) fn learn(&mut self, text: &[u8]) {
+    /// Adds the marks of the other servers of the folder. A text that cannot be parsed removes none.
+    pub(super) fn read_from(&mut self, text: &[u8]) {
         if self.text == text {
             return;
         }
@@ -34,8 +34,8 @@ impl Marks {
         }
     }
 
-    /// The text for the servers of the folder, where there is something new to tell.
-    pub(super) fn tell(&mut self) -> Option<Vec<u8>> {
+    /// The text for the servers of the folder, where a mark is new.
+    pub(super) fn to_shared_text(&mut self) -> Option<Vec<u8>> {
         if !std::mem::take(&mut self.changed) {
             return None;
         }
@@ -128,18 +128,18 @@ mod tests {
     fn what_one_server_marks_another_learns_and_a_torn_text_takes_nothing_away() {
         let mut first = Marks::default();
         first.add(&own("a"), &own(""));
-        assert_eq!(first.tell(), None, "a session's own folder is nobody else's");
+        assert_eq!(first.to_shared_text(), None, "a session's own folder is nobody else's");
         first.add(&shared("w/a"), &shared("w"));
-        let told = first.tell().unwrap();
+        let text = first.to_shared_text().unwrap();
         let mut second = Marks::default();
-        second.learn(&told);
+        second.read_from(&text);
         assert!(second.is_marked(&shared("w/a")) && !second.is_marked(&own("a")));
         for torn in [b"".as_slice(), b"[\"w/", b"{}"] {
-            second.learn(torn);
+            second.read_from(torn);
             assert!(second.is_marked(&shared("w/a")));
         }
         first.remove(&shared("w/a"));
-        second.learn(&first.tell().unwrap());
+        second.read_from(&first.to_shared_text().unwrap());
         assert!(!second.is_marked(&shared("w/a")) && first.is_marked(&own("a")));
     }
 
@@ -151,6 +151,6 @@ mod tests {
         let mut marks = Marks::default();
         let long = "x".repeat(250);
         (0..MAX_FILES).for_each(|n| marks.add(&shared(&format!("work/{long}/{n}")), &shared("work")));
-        assert!(marks.is_marked(&shared("work/any")) && marks.tell().unwrap().len() < 2 * MAX_TEXT);
+        assert!(marks.is_marked(&shared("work/any")) && marks.to_shared_text().unwrap().len() < 2 * MAX_TEXT);
     }
 }

@@ -44,7 +44,7 @@ pub use opened::{Opened, Seen};
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};
 pub use preview::{Preview, Texts};
-pub use queue::{Place, Queue};
+pub use queue::{Queue, QueueEntry};
 pub use rates::{Meter, Millis, Reservation};
 pub(crate) use resolve::{Case, Granted, Repeat, Resolution};
 pub use shared::{CallGate, Gate};

@@ -20,15 +20,15 @@ struct Calls {
 
 /// The place of one call; given up with [`leave`](Self::leave) or when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct QueueEntry {
     queue: Queue,
     number: Mutex<u64>,
 }
 
 impl Queue {
     /// The last place, for a call that has just arrived.
-    pub fn enter(&self) -> Place {
-        Place { number: Mutex::new(self.last(None)), queue: self.clone() }
+    pub fn enter(&self) -> QueueEntry {
+        QueueEntry { number: Mutex::new(self.last(None)), queue: self.clone() }
     }
 
     fn last(&self, targets: Option<Vec<Target>>) -> u64 {
@@ -49,7 +49,7 @@ impl Queue {
     }
 }
 
-impl Place {
+impl QueueEntry {
     /// Waits until no call that arrived earlier changes one of these targets. A call that left its place takes the last one. Cancel-safe.
     pub async fn turn(&self, targets: Vec<Target>) {
         let queue = &self.queue;
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueEntry {
     fn drop(&mut self) {
         self.leave();
     }

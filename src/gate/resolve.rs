@@ -10,7 +10,7 @@ use super::opened::{Opened, Seen};
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
 use super::preview::Preview;
-use super::queue::Place;
+use super::queue::QueueEntry;
 use super::shared::CallGate;
 use super::world::World;
 use crate::entry::{self, CallError, Entry, Reach};
@@ -87,7 +87,7 @@ pub(crate) struct Case<'a> {
     /// What was seen of the world last.
     pub(crate) seen: Seen,
     /// Where it waits for calls that change the same; left while a person is asked.
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a QueueEntry,
     /// Digest of what the client was told of the tool.
     pub(crate) definition: &'a str,
     /// Digests of the definitions of all tools that one grant covers, concatenated.

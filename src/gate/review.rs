@@ -14,7 +14,7 @@ use crate::policy::Review;
 #[derive(Debug, Deserialize)]
 struct Answer {
     #[serde(alias = "decision")]
-    verdict: Word,
+    verdict: ReviewDecision,
     #[serde(default)]
     reason: String,
     #[serde(default)]
@@ -24,7 +24,7 @@ struct Answer {
 /// A reviewer's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Word {
+enum ReviewDecision {
     Allow,
     Deny,
     Ask,
@@ -81,19 +81,19 @@ async fn one(case: &Case<'_>, reviewer: &Reviewer, input: &str) -> (Review, Stri
 fn read(text: &str) -> (Review, String) {
     let text = text.trim();
     // The bare word is as clear as the object.
-    let bare = serde_json::from_str::<Word>(text).or_else(|_| serde_json::from_value(json!(text))).ok();
+    let bare = serde_json::from_str::<ReviewDecision>(text).or_else(|_| serde_json::from_value(json!(text))).ok();
     let answer = bare.map(|verdict| Answer { verdict, reason: String::new(), level: None });
     let Some(answer) = answer.or_else(|| serde_json::from_str(text).ok()) else {
         return (Review::Doubt, format!("its answer is no verdict: {}", short(text)));
     };
     let level = answer.level.and_then(Level::from_number);
     let verdict = match (answer.verdict, answer.level, level) {
-        (Word::Deny, _, _) => Review::Deny,
+        (ReviewDecision::Deny, _, _) => Review::Deny,
         // A level that is none, or beside an `ask`: the stricter reading.
         (_, Some(_), None) => Review::Doubt,
-        (Word::Ask, _, level) => Review::Level(level.unwrap_or_default().max(Level::Destroy)),
-        (Word::Allow, _, Some(level)) => Review::Level(level),
-        (Word::Allow, _, None) => Review::Allow,
+        (ReviewDecision::Ask, _, level) => Review::Level(level.unwrap_or_default().max(Level::Destroy)),
+        (ReviewDecision::Allow, _, Some(level)) => Review::Level(level),
+        (ReviewDecision::Allow, _, None) => Review::Allow,
     };
     (verdict, short(&answer.reason))
 }

@@ -77,7 +77,7 @@ impl CallGate {
     }
 
     /// Notes that a session contacts a host, from when on it is no new one.
-    pub fn contacts(&self, session: &str, url: Option<&HttpUrl>) {
+    pub fn record_host(&self, session: &str, url: Option<&HttpUrl>) {
         let Some(url) = url else { return };
         remember(&mut lock(&self.shared.taint), session, url.host_str());
     }
@@ -105,7 +105,7 @@ impl CallGate {
             return Provenance::default();
         }
         let mut taint = lock(&self.shared.taint);
-        if let Err(fault) = self.shared.store.read_untrusted_files(|text| taint.marks.learn(text)) {
+        if let Err(fault) = self.shared.store.read_untrusted_files(|text| taint.marks.read_from(text)) {
             tracing::error!(%fault, "the marks of files from outside cannot be read; those that this server knows hold");
         }
         let is_marked = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_marked(&self.place(session, target));
@@ -170,7 +170,7 @@ impl CallGate {
     }
 
     /// Keeps in mind what a call left behind: pages that were saved, what programs made of files from outside, and interpreters that hold them.
-    pub fn keeps(&self, session: &str, action: &Action, places: &Places<'_>, output: &Output, provenance: &Provenance) {
+    pub fn record_written(&self, session: &str, action: &Action, places: &Places<'_>, output: &Output, provenance: &Provenance) {
         let mut taint = lock(&self.shared.taint);
         let place = |target: &Target| self.place(session, target);
         let folder = |target: &Target| self.folder(session, &target.root);
@@ -208,9 +208,9 @@ impl CallGate {
     fn with_marks(&self, taint: &mut Taint, change: impl Fn(&mut Marks)) {
         let marks = &mut taint.marks;
         let kept = self.shared.store.untrusted_files(|text| {
-            marks.learn(text);
+            marks.read_from(text);
             change(marks);
-            ((), marks.tell())
+            ((), marks.to_shared_text())
         });
         if let Err(fault) = kept {
             tracing::error!(%fault, "the marks of files from outside could not be shared; this server alone keeps them");
@@ -220,7 +220,7 @@ impl CallGate {
 
     /// Marks the session where an answer holds untrusted content, and gives the answer with the mark of its session.
     #[must_use]
-    pub fn took_in(&self, session: &str, filtered: Filtered) -> Filtered {
+    pub fn record_source(&self, session: &str, filtered: Filtered) -> Filtered {
         let mut taint = lock(&self.shared.taint);
         if filtered.parts().untrusted.is_some() {
             taint.sessions.entry(session.to_owned()).or_default().untrusted = true;

@@ -51,7 +51,8 @@ impl Asker for ClientAsker {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Value>> {
         async move {
             let _pending = self.pending.as_ref().map(Gauge::one);
-            let asked = self.context.peer.create_elicitation_with_timeout(form(question, Words::of(&self.context)), Some(question.wait));
+            let asked =
+                self.context.peer.create_elicitation_with_timeout(form(question, ChoiceFormat::of(&self.context)), Some(question.wait));
             let mut asked = std::pin::pin!(asked);
             let mut beat = tokio::time::interval(HEARTBEAT);
             beat.tick().await;
@@ -131,20 +132,20 @@ pub(super) fn input_required(question: &Question, state: String) -> InputRequire
         return waits;
     }
     let mut requests = InputRequests::new();
-    requests.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question, Words::OneOf))));
+    requests.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question, ChoiceFormat::OneOf))));
     InputRequiredResult::new(Some(requests), Some(state))
 }
 
 /// How a form gives the words of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Words {
+enum ChoiceFormat {
     /// `oneOf` with `const` and `title` (from 2025-11-25).
     OneOf,
     /// `enum` with `enumNames` (before).
     EnumNames,
 }
 
-impl Words {
+impl ChoiceFormat {
     fn of(context: &RequestContext<RoleServer>) -> Self {
         // ISO dates compare as text.
         let knows = context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2025_11_25.as_str());
@@ -153,7 +154,7 @@ impl Words {
 }
 
 /// The form of the contract: `decision` first, nothing filled in, `deny` the first choice; `confirm` where a code was shown.
-fn form(question: &Question, words: Words) -> ElicitRequestParams {
+fn form(question: &Question, words: ChoiceFormat) -> ElicitRequestParams {
     let values: Vec<String> = question.choices.iter().map(|choice| choice.value.clone()).collect();
     let titles: Vec<String> = question.choices.iter().map(|choice| choice.title.clone()).collect();
     let named = |values: Vec<String>, titles| {
@@ -163,11 +164,11 @@ fn form(question: &Question, words: Words) -> ElicitRequestParams {
     };
     let decision = match words {
         // There are as many titles as values.
-        Words::OneOf => match EnumSchema::builder(values.clone()).enum_titles(titles.clone()) {
+        ChoiceFormat::OneOf => match EnumSchema::builder(values.clone()).enum_titles(titles.clone()) {
             Ok(builder) => builder.build(),
             Err(_) => named(values, titles),
         },
-        Words::EnumNames => named(values, titles),
+        ChoiceFormat::EnumNames => named(values, titles),
     };
     let mut schema = ElicitationSchema::builder().required_property("decision", PrimitiveSchemaDefinition::Enum(decision));
     if question.code.is_some() {
@@ -193,7 +194,7 @@ mod tests {
             wait: Duration::from_secs(1),
             by_operator: false,
         };
-        let asked = serde_json::to_value(form(&question, Words::OneOf)).unwrap();
+        let asked = serde_json::to_value(form(&question, ChoiceFormat::OneOf)).unwrap();
         assert_eq!(
             asked["requestedSchema"],
             json!({
@@ -206,7 +207,7 @@ mod tests {
             })
         );
         question.code = None;
-        let asked = serde_json::to_value(form(&question, Words::EnumNames)).unwrap();
+        let asked = serde_json::to_value(form(&question, ChoiceFormat::EnumNames)).unwrap();
         assert_eq!(asked["requestedSchema"]["required"], json!(["decision"]));
         assert_eq!(asked["mode"], "form");
         let decision = json!({"type": "string", "enum": ["deny", "once"], "enumNames": ["No", "Yes, this once"]});

@@ -28,7 +28,7 @@ use super::seal::Seals;
 use crate::calls;
 use crate::context::ServerContext;
 use crate::entry::Answer;
-use crate::gate::Place;
+use crate::gate::QueueEntry;
 use crate::model::{Block, Caller, ClientLabel, Code, Inside, Refusal, Repeat, ToolCall};
 use crate::tool::{Progress, Stage, Tool};
 use crate::tools::schema::as_meant;
@@ -193,7 +193,7 @@ impl ServerHandler for Handler {
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let call = self.call(params, &context);
         // Over standard input it was taken when the request was read, so that calls keep their order.
-        let place = context.extensions.get::<Arc<Place>>().cloned().unwrap_or_else(|| Arc::new(self.server.gate().queue().enter()));
+        let place = context.extensions.get::<Arc<QueueEntry>>().cloned().unwrap_or_else(|| Arc::new(self.server.gate().queue().enter()));
         // Over HTTP a session with a call under way, or one that waits for a person, is not idle.
         let _held = self.session.as_ref().map(|session| {
             session.begin(&self.server);
