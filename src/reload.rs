@@ -85,7 +85,7 @@ impl Reload {
             }
         };
         if tokio::time::timeout(SETTLING, settled).await.is_err() {
-            tracing::warn!("the manifest is written all the time; the one in force holds on");
+            tracing::warn!("the manifest is being written again and again; the former one stays in force");
         }
     }
 
@@ -107,14 +107,14 @@ impl Reload {
             return refuse(source, server, &format!("`{}` cannot be opened: {errno}", path.display()));
         }
         server.gate().put(manifest);
-        tracing::warn!("the manifest changed and is in force");
+        tracing::warn!("the manifest changed; the new one is in force");
         server.manifest_loaded(&source.name());
         self.changes.send_modify(|n| *n += 1);
     }
 }
 
 fn refuse(source: &dyn Source, server: &ServerContext, why: &str) {
-    tracing::error!("the manifest changed and is not used; the one in force holds on: {}", crate::filter::escape(why));
+    tracing::error!("the manifest changed and is not used; the former one stays in force: {}", crate::filter::escape(why));
     // The record is for a person who looks later; the whole is on standard error.
     let short: String = why.chars().take(1000).collect();
     let sha256 = server.gate().for_call().manifest_sha256().to_owned();

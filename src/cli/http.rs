@@ -150,7 +150,7 @@ fn may_listen(manifest: &Manifest, address: &Address) -> Result<(), Fault> {
         )));
     }
     if !address.is_local() && clients.http.is_some() {
-        tracing::warn!("`[clients] http` holds on a loopback address alone and is not used here: every caller needs a token");
+        tracing::warn!("`[clients] http` applies only to a loopback address and is not used here: every caller needs a token");
     }
     if address.is_local() && !asks && clients.http.is_none() {
         tracing::warn!("nobody can call: `[clients]` names no token, no issuer, and `http = \"none\"`");

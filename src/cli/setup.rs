@@ -191,7 +191,7 @@ pub fn build(mut found: Found) -> Result<ServerContext, Fault> {
     let places = checked_places(&mut found, &path)?;
     let state = Arc::new(StateDir::open(&path)?);
     if let Err(fault) = state.mark_running() {
-        tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
+        tracing::warn!(%fault, "`toolgate kill` will stop this server, but cannot see that it runs");
     }
     let log = Log::open(state.path(), entry::settings(&found.manifest.audit, state.path()), Arc::new(jiff::Timestamp::now))?;
     let manifest = &found.manifest;

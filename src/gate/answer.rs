@@ -82,7 +82,7 @@ impl CallGate {
     /// A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
     pub(super) fn close(&self, pending: &Pending) {
         if let Err(fault) = self.shared.state.use_once(&pending.id, self.kept(pending)) {
-            tracing::error!(%fault, "a question that takes no further answer could not be closed");
+            tracing::error!(%fault, "an answered question could not be closed");
         }
     }
 
@@ -93,7 +93,7 @@ impl CallGate {
             Ok(true) => note(case.entry, Event::ApprovalConsumed, &pending.id, json!({})),
             Ok(false) => return Err(replayed()),
             Err(fault) => {
-                tracing::error!(%fault, "an approval could not be consumed");
+                tracing::error!(%fault, "an approval could not be marked as used");
                 return Err(not_kept());
             }
         }

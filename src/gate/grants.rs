@@ -134,7 +134,7 @@ impl Grants {
             (found, is_found)
         });
         done.unwrap_or_else(|fault| {
-            tracing::error!(%fault, "the grants cannot be read, so a person is asked");
+            tracing::error!(%fault, "the grants cannot be read; a person is asked instead");
             None
         })
     }

@@ -211,7 +211,7 @@ pub(super) fn moments(ages: &[Millis]) -> (crate::policy::Moment, Vec<crate::pol
 
 #[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
 pub(super) fn unread(fault: io::Error) -> Refusal {
-    tracing::error!(%fault, "whether a caller is suspended cannot be read");
+    tracing::error!(%fault, "the suspensions of callers cannot be read");
     Refusal::new(Code::AuditUnavailable, "whether this caller is suspended cannot be read, so the call is not made")
         .hint("ask the operator to look at the server's state folder and its disk")
 }

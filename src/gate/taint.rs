@@ -106,7 +106,7 @@ impl CallGate {
         }
         let mut taint = lock(&self.shared.taint);
         if let Err(fault) = self.shared.store.read_untrusted_files(|text| taint.marks.read_from(text)) {
-            tracing::error!(%fault, "the marks of files from outside cannot be read; those that this server knows hold");
+            tracing::error!(%fault, "the marks of untrusted files cannot be read; those of this server stay in force");
         }
         let is_marked = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_marked(&self.place(session, target));
         let untrusted_file = match action {
@@ -213,7 +213,7 @@ impl CallGate {
             ((), marks.to_shared_text())
         });
         if let Err(fault) = kept {
-            tracing::error!(%fault, "the marks of files from outside could not be shared; this server alone keeps them");
+            tracing::error!(%fault, "the marks of untrusted files could not be shared; only this server has them");
             change(marks);
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn stop_signal(server: Arc<ServerContext>) -> impl Future<Output = ()
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
     async move {
         let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
-            tracing::warn!("signals cannot be watched; the server ends when it is killed, or with its input");
+            tracing::warn!("signals cannot be received; the server ends when it is killed or its input ends");
             return std::future::pending().await;
         };
         let mut look = tokio::time::interval(LOOK);
@@ -82,7 +82,7 @@ async fn sweep(server: Arc<ServerContext>) {
         let server = Arc::clone(&server);
         let swept = tokio::task::spawn_blocking(move || server.sweep());
         if let Ok(Err(fault)) = swept.await {
-            tracing::warn!(%fault, "old questions and marks could not be cleared away");
+            tracing::warn!(%fault, "old questions and marks could not be removed");
         }
         tokio::time::sleep(EVERY).await;
     }

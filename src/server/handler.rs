@@ -104,7 +104,7 @@ impl Handler {
         tokio::spawn(async move {
             while let Some(note) = notes.recv().await {
                 if let Err(fault) = peer.notify_progress(note).await {
-                    tracing::debug!(%fault, "a progress note was not sent");
+                    tracing::debug!(%fault, "a progress notification was not sent");
                 }
             }
         });
@@ -142,7 +142,7 @@ impl ServerHandler for Handler {
                     changed = tools.change() => if !changed { return },
                 }
                 if let Err(fault) = context.peer.notify_tool_list_changed().await {
-                    tracing::debug!(%fault, "a client was not told of its new list of tools");
+                    tracing::debug!(%fault, "a client was not notified of its new list of tools");
                 }
             }
         });
@@ -164,7 +164,7 @@ impl ServerHandler for Handler {
             }
             let is_wanted = context.accepted().tools_list_changed == Some(true);
             if is_wanted && let Err(fault) = context.sink().notify_tool_list_changed().await {
-                tracing::debug!(%fault, "a client was not told of its new list of tools");
+                tracing::debug!(%fault, "a client was not notified of its new list of tools");
             }
         }
     }

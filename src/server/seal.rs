@@ -24,14 +24,14 @@ impl Seals {
 
     /// Seals a state for as long as `ttl`; nothing when there is no key.
     pub(super) fn seal(&self, state: &[u8], ttl: Duration) -> Option<String> {
-        let codec = self.codec().map_err(|fault| tracing::error!(%fault, "there is no key to seal with")).ok()?;
+        let codec = self.codec().map_err(|fault| tracing::error!(%fault, "the key of request states cannot be read")).ok()?;
         Some(codec.seal_with(state, &SealOptions::new().associated_data(PURPOSE).ttl(ttl)))
     }
 
     /// Opens a state; nothing when it was not sealed on this state folder, was changed, or is too old.
     pub(super) fn open(&self, sealed: &str) -> Option<Vec<u8>> {
-        let codec = self.codec().map_err(|fault| tracing::error!(%fault, "there is no key to open with")).ok()?;
-        codec.open_with(sealed, PURPOSE).map_err(|fault| tracing::info!(%fault, "a request state did not open")).ok()
+        let codec = self.codec().map_err(|fault| tracing::error!(%fault, "the key of request states cannot be read")).ok()?;
+        codec.open_with(sealed, PURPOSE).map_err(|fault| tracing::info!(%fault, "a request state is not one of this server")).ok()
     }
 
     fn codec(&self) -> io::Result<RequestStateCodec> {

@@ -17,7 +17,7 @@ pub(super) struct CopyFile;
 arguments! {
     /// ROOT/folder/file
     from: String,
-    /// The copy's whole path.
+    /// Path of the copy.
     to: String,
 }
 
@@ -30,11 +30,7 @@ impl Tool for CopyFile {
     }
 
     fn card(&self) -> Card {
-        Card {
-            title: "Copy a file",
-            description: "Copies one file, also to another root. Missing folders are made.",
-            ..Card::changes(&INPUT)
-        }
+        Card { title: "Copy a file", description: "Copies one file, also between roots. Creates missing folders.", ..Card::changes(&INPUT) }
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {

@@ -28,7 +28,7 @@ impl Tool for CreateDirectory {
     fn card(&self) -> Card {
         Card {
             title: "Create a folder",
-            description: "Creates a folder and those missing above it.",
+            description: "Creates a folder and its missing parents.",
             destructive: false,
             idempotent: true,
             known_as: "mkdir make_directory create_dir make_dir create_folder",

@@ -29,7 +29,7 @@ impl Tool for DeleteFile {
     fn card(&self) -> Card {
         Card {
             title: "Delete",
-            description: "Deletes a file or an empty folder, or with `recursive` all below it. There is no way back.",
+            description: "Deletes a file or an empty folder; with `recursive`, a folder and all it contains. Cannot be undone.",
             idempotent: true,
             known_as: "rm remove remove_file unlink delete delete_directory rmdir",
             ..Card::changes(&INPUT)

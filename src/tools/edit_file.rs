@@ -33,12 +33,12 @@ static SPEC: ToolSpec = ToolSpec {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// Exactly as in the file, and there once unless `replace_all`.
+    /// Exactly as in the file; must occur once, unless `replace_all`.
     #[schemars(length(min = 1))]
     old_text: String,
-    /// What takes its place.
+    /// The replacement.
     new_text: String,
-    /// Every place where it is.
+    /// Replace every occurrence.
     replace_all: Option<bool>,
 }
 
@@ -50,7 +50,7 @@ impl Tool for EditFile {
     fn card(&self) -> Card {
         Card {
             title: "Edit a file",
-            description: "Replaces exact passages of a text file, in order, all or none; answers with the diff. Line ends are kept.",
+            description: "Replaces exact passages of a text file in order, all or none, and returns the diff. Line endings are kept.",
             output_schema: Some(schema::output(json!({
                 "diff": {"type": "string"},
                 "sha256": {"type": "string"},

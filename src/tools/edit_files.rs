@@ -50,7 +50,7 @@ impl Tool for EditFiles {
     fn card(&self) -> Card {
         Card {
             title: "Edit several files",
-            description: "As edit_file, in up to 50 files at once: all are changed, or none.",
+            description: "Like edit_file, for up to 50 files at once: all are changed, or none.",
             ..Card::changes(&INPUT)
         }
     }

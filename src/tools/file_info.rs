@@ -31,7 +31,7 @@ impl Tool for FileInfo {
     fn card(&self) -> Card {
         Card {
             title: "File facts",
-            description: "Type, size and times of a file or folder; SHA-256 and line count of a file.",
+            description: "Returns type, size and times of a file or folder, and SHA-256 and line count of a file.",
             output_schema: Some(schema::output(json!({}))),
             known_as: "stat get_file_info file_stat get_metadata",
             ..Card::reads(&INPUT)

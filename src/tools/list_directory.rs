@@ -22,14 +22,14 @@ pub(super) struct ListDirectory;
 arguments! {
     /// `.` lists the roots
     path: String,
-    /// 1: only its own entries.
+    /// 1: only direct entries.
     #[schemars(range(min = 1, max = 32))]
     depth: u32 = 1,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
     #[schemars(range(min = 1, max = 10000))]
     limit: u32 = 500,
-    /// Also what .gitignore names.
+    /// Include what .gitignore excludes.
     ignored: bool = false,
 }
 
@@ -43,7 +43,7 @@ impl Tool for ListDirectory {
     fn card(&self) -> Card {
         Card {
             title: "List a folder",
-            description: "Lists a folder, sorted, with sizes. Left out and counted: what you may not see, and what .gitignore names.",
+            description: "Lists a folder, sorted, with sizes. Entries you may not see and those in .gitignore are only counted.",
             output_schema: Some(schema::output(json!({}))),
             known_as: "ls dir tree list_dir list_files directory_tree list_folder list_allowed_directories",
             ..Card::reads(&INPUT)

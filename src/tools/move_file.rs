@@ -16,7 +16,7 @@ pub(super) struct MoveFile;
 
 arguments! {
     from: String,
-    /// The whole new path.
+    /// The new path.
     to: String,
 }
 
@@ -30,7 +30,7 @@ impl Tool for MoveFile {
     fn card(&self) -> Card {
         Card {
             title: "Move or rename",
-            description: "Moves or renames a file or folder. Folders missing above the new path are made.",
+            description: "Moves or renames a file or folder. Creates missing folders.",
             known_as: "mv rename rename_file move",
             ..Card::changes(&INPUT)
         }

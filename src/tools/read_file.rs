@@ -23,13 +23,13 @@ pub(super) struct ReadFile;
 arguments! {
     /// ROOT/folder/file
     path: String,
-    /// First line.
+    /// First line to read.
     #[schemars(range(min = 1))]
     offset: u64 = 1,
-    /// Most lines.
+    /// Most lines to return.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// In the first line.
+    /// First column of the first line.
     #[schemars(range(min = 1))]
     column: u64 = 1,
     line_numbers: bool = false,
@@ -46,8 +46,8 @@ impl Tool for ReadFile {
     fn card(&self) -> Card {
         Card {
             title: "Read a file",
-            description: "Reads a text file, or some of its lines. A cut answer says how to go on. PDF files and notebooks come as text, \
-                          pictures as images, other binary files only in base64.",
+            description: "Reads a text file or some of its lines. A truncated answer says how to continue. PDF files and notebooks are returned \
+                          as text, pictures as images, other binary files only as base64.",
             known_as: "cat head tail view view_file open open_file read read_text_file get_file_contents file_read",
             ..Card::reads(&INPUT)
         }

@@ -16,7 +16,7 @@ pub(super) struct ReadFiles;
 arguments! {
     #[schemars(length(min = 1, max = 50))]
     paths: Vec<String>,
-    /// Lines of each.
+    /// Most lines of each file.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
     line_numbers: bool = false,
@@ -30,11 +30,7 @@ impl Tool for ReadFiles {
     }
 
     fn card(&self) -> Card {
-        Card {
-            title: "Read several files",
-            description: "Reads up to 50 files; each is judged and counted as a read_file.",
-            ..Card::reads(&INPUT)
-        }
+        Card { title: "Read several files", description: "Reads up to 50 files; each counts as one read_file.", ..Card::reads(&INPUT) }
     }
 
     fn parts(&self) -> Option<Parts> {

@@ -20,7 +20,7 @@ pub(super) struct SearchFiles;
 
 arguments! {
     path: String,
-    /// Rust regex, (?i) ignores case; without it file names are listed.
+    /// Rust regex; (?i) ignores case. Without it, file names are listed.
     query: Option<String>,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
@@ -40,8 +40,8 @@ impl Tool for SearchFiles {
     fn card(&self) -> Card {
         Card {
             title: "Search files",
-            description: "Searches a file or a folder for lines that match a regex, or for names that match a glob. Skips binary files (PDF too) and \
-                          what .gitignore names.",
+            description: "Searches a file or a folder for lines that match a regex, or for names that match a glob. Skips binary files (also PDF) \
+                          and what .gitignore excludes.",
             output_schema: Some(schema::output(json!({
                 "matches": {"type": "array", "items": {"type": "object"}},
                 "truncated": {"type": "boolean"},

@@ -21,9 +21,9 @@ arguments! {
     path: String,
     content: String,
     encoding: Encoding = "utf-8",
-    /// create fails when the file exists.
+    /// `create` fails if the file exists.
     mode: WriteMode = "overwrite",
-    /// Of the file that is replaced.
+    /// Of the file to be replaced.
     expected_sha256: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Tool for WriteFile {
     fn card(&self) -> Card {
         Card {
             title: "Write a file",
-            description: "Writes a whole file, atomically, and the folders missing above it. To change part of a file use edit_file.",
+            description: "Writes a whole file atomically. Creates missing folders. To change part of a file, use edit_file.",
             known_as: "write create_file save_file new_file file_write put_file",
             ..Card::changes(&INPUT)
         }

@@ -104,7 +104,7 @@ impl Client {
                 Err(_) => "the spawner takes no orders".clone_into(&mut last),
             }
             if let Some(mut lost) = running.take() {
-                tracing::warn!(why = last, "the spawner is lost, and another is started");
+                tracing::warn!(why = last, "the spawner ended unexpectedly; another is started");
                 let _ = lost.child.kill().await;
             }
         }
@@ -116,7 +116,7 @@ impl Client {
         let Some(Running { socket, mut child }) = self.running.lock().await.take() else { return };
         drop(socket);
         if tokio::time::timeout(ENDING, child.wait()).await.is_err() {
-            tracing::warn!("the spawner did not end in time, and is killed");
+            tracing::warn!("the spawner did not end in time and is killed");
             let _ = child.kill().await;
         }
     }

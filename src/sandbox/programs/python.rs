@@ -115,7 +115,7 @@ impl Runner {
     pub async fn discover(&self) {
         if let Err(why) = self.jail().await {
             // The first program says itself what is wrong.
-            tracing::info!(%why, "no jail was found");
+            tracing::info!(%why, "no sandbox works on this machine");
         }
     }
 
@@ -212,7 +212,7 @@ impl Runner {
             jail.prepare(&spec).await.map_err(|fault| failed(&fault))
         };
         // The first program says itself what is wrong.
-        let _ = prepared.await.map_err(|failure: Failure| tracing::info!(why = %failure.0.message, "no interpreter could be got ready"));
+        let _ = prepared.await.map_err(|failure: Failure| tracing::info!(why = %failure.0.message, "no interpreter waits"));
         self.roots.end_session(&session);
     }
 
@@ -386,7 +386,7 @@ fn failed(fault: &NoRun) -> Failure {
         NoRun::Stopped => Code::Cancelled,
         NoRun::Fault(why) => {
             tracing::error!(why, "the jail failed");
-            return Failure::new(Code::Internal, "the sandbox failed; the server's log knows more");
+            return Failure::new(Code::Internal, "the sandbox failed; the server's log says why");
         }
     };
     let failure = Failure::new(code, fault.to_string());

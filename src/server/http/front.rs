@@ -74,7 +74,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         let is_local = self.listening.is_from_here(&request.headers);
         identify(manifest, &self.keys, &request.headers, is_local).await.map_err(|unknown| {
             self.metrics.refuse("identity");
-            tracing::info!(?unknown, "a request had no caller");
+            tracing::info!(?unknown, "a request without a valid token was refused");
             challenge(unknown, &self.metadata_url(&manifest.http, &host))
         })
     }

@@ -111,7 +111,7 @@ async fn accept(listener: &Listener) -> io::Result<(Box<dyn Stream>, Option<IpAd
             stream.set_nodelay(true)?;
             let timeout = u32::try_from(GONE.as_millis()).unwrap_or(u32::MAX);
             if let Err(fault) = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout) {
-                tracing::debug!(%fault, "no time-out for a peer that is gone");
+                tracing::debug!(%fault, "the time-out for unreachable peers could not be set");
             }
             let local = stream.local_addr()?.ip();
             Ok((Box::new(stream), Some(local)))
@@ -128,8 +128,8 @@ async fn connection(stream: Box<dyn Stream>, local: Option<IpAddr>, terms: &Term
     let Some(tls) = &terms.tls else { return speak(stream, local, terms).await };
     match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => speak(stream, local, terms).await,
-        Ok(Err(fault)) => tracing::debug!(%fault, "no TLS"),
-        Err(_) => tracing::debug!("TLS took too long"),
+        Ok(Err(fault)) => tracing::debug!(%fault, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
     }
 }
 

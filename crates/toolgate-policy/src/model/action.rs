@@ -91,7 +91,7 @@ impl Action {
     }
 }
 
-/// How file contents travel in JSON.
+/// How file contents are encoded in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
 pub enum Encoding {
     /// As text.

@@ -153,7 +153,7 @@ impl Program {
             end.exit = exit;
         } else if let Ok((runs, out_of_memory, code)) = engine.state(name).await {
             match code {
-                _ if runs => tracing::warn!(name, "the engine let go of a program that runs; it is ended"),
+                _ if runs => tracing::warn!(name, "the container engine lost a running program; the program is ended"),
                 // Engines add 128 to the number of a signal.
                 Some(code @ 129..=192) => end.signal = Some(code - 128),
                 code => end.exit = code,
