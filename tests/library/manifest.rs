@@ -49,10 +49,29 @@ allowed_domains = ["*"]
 }
 
 #[test]
-fn a_fault_of_syntax_is_told_with_its_place() {
-    let told = faults("version = 1\n[roots\nx = ");
-    assert!(!told.is_empty() && told.iter().all(|fault| fault.contains("this is not TOML")), "{told:?}");
-    assert!(told[0].starts_with("2:"), "{told:?}");
+fn a_text_that_is_not_toml_has_one_fault_where_a_bracket_or_quote_is_never_closed() {
+    let entries = |open: &str, close: &str| format!("`{open}` is never closed; write `{close}` after the last entry");
+    let quote = |quote: &str| format!("`{quote}` is never closed; write `{quote}` after the text");
+    let rest = "[profiles.p]\nallowed_tools = [\"*\"]\npermissions = [\"FULL\"]\n[[test]]\nlevel = 1\n".repeat(50);
+    for (text, at, told) in [
+        (format!("[roots.a]\npath = \"/a\"\nallowed_paths = [\"**\"\nmode = \"rw\"\n{rest}"), "3:17", entries("[", "]")),
+        (format!("a = [1,\n  2\n\n{rest}"), "1:5", entries("[", "]")),
+        ("a = [[1], [2]\n".to_owned(), "1:5", entries("[", "]")),
+        ("a = { b = [1 }\nc = 1\n".to_owned(), "1:11", entries("[", "]")),
+        (format!("a = {{ b = 1\n{rest}"), "1:5", entries("{", "}")),
+        ("x = 1\n[roots\nx = ".to_owned(), "2:1", "`[` is never closed; write `]` after the name of the table".to_owned()),
+        (format!("a = \"/b\n{rest}"), "1:5", quote("\"")),
+        ("a = [\"b\\\", 'c']\n".to_owned(), "1:6", quote("\"")),
+        ("a = ['b, 1]\n".to_owned(), "1:6", quote("'")),
+        (format!("a = \"\"\"\nb\n{rest}"), "1:5", quote("\"\"\"")),
+        // Nothing is open: the parser's own fault, and the first alone.
+        ("a = { b = 1,\n  c = [2], }\n[d]\ne = 1\ne = 2\nf = 3\nf = 4\n".to_owned(), "5:1", "duplicate key".to_owned()),
+        ("a = [1]]\nb = [2\n".to_owned(), "1:8", "unexpected key or value".to_owned()),
+    ] {
+        let found = faults(&text);
+        let wanted = format!("{at}: this is not TOML: {told}");
+        assert!(found.len() == 1 && found[0].starts_with(&wanted), "{wanted}\n{found:?}");
+    }
 }
 
 #[test]

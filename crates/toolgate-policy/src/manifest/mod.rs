@@ -22,6 +22,7 @@ mod segment;
 mod shape;
 mod text;
 mod tree;
+mod unclosed;
 pub mod units;
 
 use std::collections::BTreeMap;

@@ -7,17 +7,22 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::{Ledger, Source};
+use super::unclosed::Unclosed;
 
-/// Reads TOML. Every fault of syntax is told; after one nothing is read further, for what follows it would be told wrongly.
+/// Reads TOML. A text that is not TOML has one fault, for what follows it cannot be read.
 pub(super) fn from_toml(text: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
-    let (table, faults) = DeTable::parse_recoverable(text);
-    for fault in &faults {
-        let span = fault.span().unwrap_or(0..0);
-        ledger.fault_in("", &span, format!("this is not TOML: {}", fault.message().replace('\n', " ")), None);
-    }
-    if !faults.is_empty() {
-        return None;
-    }
+    let table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(fault) => {
+            let span = fault.span().unwrap_or(0..0);
+            let (span, what) = match Unclosed::find(text).filter(|found| found.at <= span.start) {
+                Some(found) => (found.at..found.at + found.opener.len(), found.to_string()),
+                None => (span, fault.message().replace('\n', " ")),
+            };
+            ledger.fault_in("", &span, format!("this is not TOML: {what}"), None);
+            return None;
+        }
+    };
     ledger.sources.insert(String::new(), Source { value: table.span(), ..Source::default() });
     Some(table_of(table.get_ref(), "", ledger))
 }
