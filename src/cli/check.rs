@@ -1,16 +1,19 @@
 //! `toolgate check`: every fault of a manifest with its line, and the manifest's own tests.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::lookup::By;
 use super::run::{self, End, Globals, Report};
 use super::setup::{self, Found};
 use super::simulate::decide_request;
-use super::{environment, layout, lookup, text_file};
+use super::trust::{self, Standing};
+use super::{environment, layout, lookup, text_file, watch};
 use crate::manifest::{Fault, Manifest};
 use crate::model::Level;
 
@@ -24,37 +27,68 @@ pub struct Check {
     policy_only: bool,
 }
 
-pub(super) fn run(arguments: &Check, globals: &Globals) -> Result<Report, run::Fault> {
-    let Some(path) = lookup::manifest(arguments.file.as_deref().or(globals.manifest.as_deref()))?.map(|found| found.path) else {
+pub(super) fn run(arguments: &Check, globals: &Globals, out: &mut dyn Write) -> Result<Report, run::Fault> {
+    let Some(lookup::Manifest { path, by }) = lookup::manifest(arguments.file.as_deref().or(globals.manifest.as_deref()))? else {
         let text = "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else\n".to_owned();
         return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": []}), text, end: End::Done });
     };
     let name = path.display().to_string();
     let (faults, why, text) = match held(&path, arguments.policy_only) {
         Ok((found, unready)) => {
-            let (roots, profiles, tests) = (found.manifest.roots.len(), found.manifest.profiles.len(), found.manifest.tests.len());
-            let json = json!({
-                "valid": true, "manifest": name, "faults": [], "roots": roots, "profiles": profiles, "tests": tests, "run_python_refused": unready
-            });
-            let unseen = if arguments.policy_only { "; folders and files of this machine were not looked at" } else { "" };
-            let mut text = format!("{name}: valid; {roots} root(s), {profiles} profile(s), {tests} test(s) hold{unseen}\n");
-            if let Some(why) = unready {
-                let _ = writeln!(text, "run_python is refused until then: {why}");
+            let report = valid(&path, &found, by, unready, arguments.policy_only);
+            let may_ask = !globals.json && !globals.quiet && io::stdin().is_terminal() && io::stdout().is_terminal();
+            if report.end == End::Negative && may_ask {
+                writeln!(out, "{}", report.text)?;
+                return trust::offer(&found, false, globals, out);
             }
-            return Ok(Report { json, text, end: End::Done });
+            return Ok(report);
         }
         // A file that cannot be read was not checked.
         Err(fault @ run::Fault::Use(_)) if text_file::read(&path).is_err() => return Err(fault),
         Err(run::Fault::Manifest { faults, .. }) => {
             let text = format!("{}{} fault(s); ", pretty(&name, &text_file::read(&path)?, &faults), faults.len());
-            let row = |fault: &Fault| json!({"line": fault.location.map(|at| at.line), "column": fault.location.map(|at| at.column), "message": fault.to_string()});
-            (faults.iter().map(row).collect(), None, text)
+            (rows(&faults), None, text)
         }
         // What the machine says no with is a no to the manifest; in the words of a start.
-        Err(fault) => (Vec::new(), Some(fault.to_string()), format!("{name}: {fault}\n")),
+        Err(fault) => (json!([]), Some(fault.to_string()), format!("{name}: {fault}\n")),
     };
     let json = json!({"valid": false, "manifest": name, "faults": faults, "why": why});
     Ok(Report { json, text: text + "nothing is served by this manifest\n", end: End::Negative })
+}
+
+/// Faults or warnings for scripts.
+fn rows(faults: &[Fault]) -> Value {
+    let row = |fault: &Fault| json!({"line": fault.location.map(|at| at.line), "column": fault.location.map(|at| at.column), "message": fault.to_string()});
+    faults.iter().map(row).collect()
+}
+
+/// The report on a valid manifest: negative where it waits for its user's trust.
+fn valid(path: &Path, found: &Found, by: By, unready: Option<String>, policy_only: bool) -> Report {
+    let (name, manifest) = (path.display().to_string(), &found.manifest);
+    let (roots, profiles, tests) = (manifest.roots.len(), manifest.profiles.len(), manifest.tests.len());
+    let standing = found.file.as_deref().map_or(Standing::Never, |file| trust::standing(file, &manifest.sha256));
+    let json = json!({
+        "valid": true, "manifest": name, "faults": [], "roots": roots, "profiles": profiles, "tests": tests,
+        "run_python_refused": unready, "trusted": standing == Standing::Trusted, "changed_since_trusted": standing == Standing::Changed
+    });
+    let mut text = String::new();
+    let named = (by != By::Place).then_some(path);
+    let lacks = standing.lacks(named).filter(|_| !policy_only && waits(standing, found, by));
+    let end = End::of(lacks.is_none());
+    let unseen = if policy_only { "; folders and files of this machine were not looked at" } else { "" };
+    let told = lacks.unwrap_or_else(|| format!("valid; {roots} root(s), {profiles} profile(s), {tests} test(s) hold{unseen}"));
+    let _ = writeln!(text, "{name}: {told}");
+    if let Some(why) = unready {
+        let _ = writeln!(text, "run_python is refused until then: {why}");
+    }
+    Report { json, text, end }
+}
+
+/// Whether a valid manifest waits for its user's trust: to serve at all where it was found by place, and for a change of it to count where others
+/// can write it.
+fn waits(standing: Standing, found: &Found, by: By) -> bool {
+    let is_bound = || found.file.as_deref().is_some_and(|file| watch::is_bound(file, by, &found.manifest));
+    by == By::Place || standing == Standing::Changed && is_bound()
 }
 
 /// A manifest that may be served, and why its programs may not run yet.

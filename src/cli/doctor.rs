@@ -75,7 +75,7 @@ pub struct Line {
 /// `toolgate doctor`
 pub(super) fn run(globals: &Globals) -> Result<run::Report, Fault> {
     let found = match setup::find_trusted(globals.manifest.as_deref(), &[]) {
-        Err(Fault::Refused(why)) => {
+        Err(Fault::Refused(why) | Fault::Untrusted(why)) => {
             // Its interpreter is not started, and the machine can be told about without it.
             writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;
             setup::Found::builtin()

@@ -66,7 +66,7 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
         complete(&mut answers, &mut io::stdin().lock(), out)?;
     }
     let file = write(answers.dir.as_deref().unwrap_or(Path::new(".")), &answers)?;
-    trust::keep(&file, &trust::digest(&text_file::read(&file)?))?;
+    let kept = trust::keep(&file, &trust::digest(&text_file::read(&file)?));
     let mut text = format!("wrote {}\n", file.display());
     let (mut snippet, mut note) = (None, None);
     if let Some(client) = answers.client {
@@ -76,7 +76,8 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
         (snippet, note) = (Some(pasted), about);
     }
     text = format!("{text}check it: toolgate check {}\n", file.display());
-    Ok(Report { json: json!({"manifest": file, "trusted": true, "snippet": snippet, "note": note}), text, end: End::Done })
+    text += &trust::ending(&kept);
+    Ok(Report { json: json!({"manifest": file, "trusted": kept.is_ok(), "snippet": snippet, "note": note}), text, end: End::Done })
 }
 
 /// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.

@@ -91,7 +91,7 @@ impl Command {
             Self::Serve(arguments) => serve::run(&arguments, globals),
             Self::Demo => demo::run(out),
             Self::Init(arguments) => init::run(arguments, globals, out),
-            Self::Check(arguments) => check::run(&arguments, globals),
+            Self::Check(arguments) => check::run(&arguments, globals, out),
             Self::Explain(arguments) => explain::run(&arguments, globals),
             Self::Simulate(arguments) => simulate::run(&arguments, out),
             Self::Lint(arguments) => lint::run(&arguments, globals, out),
@@ -169,9 +169,12 @@ pub enum Fault {
         /// All of them.
         faults: Vec<crate::manifest::Fault>,
     },
-    /// The manifest reads well, and must not be served: it is not trusted, or what it asks cannot be held here.
+    /// The manifest reads well, and must not be served: what it asks cannot be held here.
     #[error("the manifest is refused: {0}")]
     Refused(String),
+    /// The manifest reads well, and its user has not trusted it as it is.
+    #[error("{0}")]
+    Untrusted(String),
     /// The log cannot be opened, read or written.
     #[error(transparent)]
     Log(#[from] audit::Fault),
@@ -200,7 +203,7 @@ fn all(file: &Path, faults: &[crate::manifest::Fault]) -> String {
 impl Fault {
     /// Whether the command was used well, and the answer is no.
     fn is_negative(&self) -> bool {
-        matches!(self, Fault::Negative(_) | Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_))
+        matches!(self, Fault::Negative(_) | Fault::NoServer(_) | Fault::Manifest { .. } | Fault::Refused(_) | Fault::Untrusted(_))
     }
 }
 

@@ -55,22 +55,61 @@ pub(super) fn keep(file: &Path, sha256: &[u8; 32]) -> Result<(), Fault> {
     Ok(text_file::replace(&note, &trusted(&manifest, sha256).to_string())?)
 }
 
+/// The last line of a command that wrote a manifest and tried to trust it.
+pub(super) fn ending(kept: &Result<(), Fault>) -> String {
+    match kept {
+        Ok(()) => "it is trusted until its text changes; then run `toolgate trust`\n".to_owned(),
+        Err(why) => format!("it must be trusted before it serves: run `toolgate trust` (it could not be done now: {why})\n"),
+    }
+}
+
+/// What a user has seen of the manifest at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Exactly this text.
+    Trusted,
+    /// Another text.
+    Changed,
+    /// Nothing.
+    Never,
+}
+
+impl Standing {
+    /// What a valid manifest lacks where it serves only once it is trusted. `named`: the path that the command line gives.
+    pub(super) fn lacks(self, named: Option<&Path>) -> Option<String> {
+        let file = named.map(|file| format!(" {}", file.display())).unwrap_or_default();
+        match self {
+            Self::Trusted => None,
+            Self::Changed => Some(format!("valid, but changed since you trusted it: run `toolgate trust{file}`")),
+            Self::Never => {
+                Some(format!("valid, but you have not trusted it yet: run `toolgate trust{file}`, or name the file with `--manifest`"))
+            }
+        }
+    }
+}
+
+/// The standing of the manifest of this digest at this canonical path.
+pub(super) fn standing(file: &Path, sha256: &[u8; 32]) -> Standing {
+    match folder().map(|folder| std::fs::read_to_string(folder.join(note_of(file)))) {
+        Ok(Ok(kept)) if serde_json::from_str(&kept).ok() == Some(trusted(file, sha256)) => Standing::Trusted,
+        Ok(Ok(_)) => Standing::Changed,
+        _ => Standing::Never,
+    }
+}
+
 /// Whether the manifest of exactly this digest at this canonical path is trusted.
 pub(super) fn is_trusted(file: &Path, sha256: &[u8; 32]) -> bool {
-    let Ok(note) = folder().map(|folder| folder.join(note_of(file))) else { return false };
-    std::fs::read_to_string(note).is_ok_and(|kept| serde_json::from_str(&kept).ok() == Some(trusted(file, sha256)))
+    standing(file, sha256) == Standing::Trusted
 }
 
 /// Whether a manifest may serve: it was named, or its user has seen exactly this text at this place.
 /// # Errors  That it may not, and what to do.
 pub(super) fn demanded(found: &Found) -> Result<(), Fault> {
-    let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.manifest.sha256)) else {
-        return Ok(());
-    };
-    let (file, sha256) = (file.display(), hex(&found.manifest.sha256));
-    Err(Fault::Refused(format!(
-        "`{file}` (sha256 {sha256}) was found, not named, and is not trusted: look at it with `toolgate trust`, or name it with `--manifest`"
-    )))
+    let Some(file) = found.file.as_deref().filter(|_| found.by == By::Place) else { return Ok(()) };
+    match standing(file, &found.manifest.sha256).lacks(None) {
+        Some(lacks) => Err(Fault::Untrusted(format!("{}: {lacks}", file.display()))),
+        None => Ok(()),
+    }
 }
 
 /// Let a manifest serve that lies here or above and that no command line names: shows its path, its digest and what it opens, and asks.
@@ -97,13 +136,17 @@ pub(super) fn run(arguments: &Trust, globals: &Globals, out: &mut dyn Write) -> 
         return Ok(Report { json: json!({"manifest": canonical, "trusted": false, "removed": was}), text, end: End::of(was) });
     }
     lookup::of_caller(&path).map_err(Fault::Use)?;
-    let found = setup::find(Some(&path), &[])?;
+    offer(&setup::find(Some(&path), &[])?, arguments.yes, globals, out)
+}
+
+/// Shows what a manifest opens and trusts it: where that was said before (`yes`), or where the answer to the question is yes.
+pub(super) fn offer(found: &Found, yes: bool, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
     let canonical = found.file.clone().unwrap_or_default();
     let (sha256, grants) = (hex(&found.manifest.sha256), grants(&found.manifest));
     let already = is_trusted(&canonical, &found.manifest.sha256);
     let mut text = format!("manifest  {}\nsha256    {sha256}\n", escape_line(&canonical.to_string_lossy()));
     text.extend(grants.iter().map(|line| format!("  {}\n", escape_line(line))));
-    let mut is_trusted = already || arguments.yes;
+    let mut is_trusted = already || yes;
     if !is_trusted && !globals.json {
         write!(out, "{}\nmay it serve where no command line names it? [y/N] ", std::mem::take(&mut text))?;
         out.flush()?;

@@ -81,7 +81,7 @@ impl ManifestFile {
 
 /// Whether a change of a manifest counts only once it is trusted: it was not named, or it lies where a client's own editor or a pull of a
 /// repository can change it.
-fn is_bound(file: &Path, by: By, manifest: &Manifest) -> bool {
+pub(super) fn is_bound(file: &Path, by: By, manifest: &Manifest) -> bool {
     let in_root =
         |segments: &Vec<String>| Path::new(&format!("/{}", segments.join("/"))).canonicalize().is_ok_and(|root| file.starts_with(root));
     by != By::Name

@@ -89,7 +89,7 @@ fn the_exit_codes_are_those_of_the_readme() {
         (&["explain", "read_file", "{\"path\":\"project/notes.txt\"}"], 0),
         (&["explain", "write_file", "{\"path\":\"project/notes.txt\",\"content\":\"x\"}"], 0),
         (&["explain", "read_file", "{\"path\":\"project/secrets/key.txt\"}"], 1),
-        (&["check"], 0),
+        (&["check", "tools.toml"], 0),
         (&["check", "no-such-file.toml"], 2),
         (&["audit", "verify"], 0),
         (&["audit", "query", "tool=read_file"], 0),
@@ -110,7 +110,9 @@ fn the_exit_codes_are_those_of_the_readme() {
 fn quiet_commands_tell_by_their_exit_code_alone() {
     let home = Home::new(Policy::default());
     std::fs::write(home.path("bad.py"), "eval('1')\n").unwrap();
-    for (arguments, expected) in [(&["check", "-q"][..], 0), (&["-q", "lint", "bad.py"], 1), (&["explain", "read_file", "-q"], 1)] {
+    for (arguments, expected) in
+        [(&["check", "tools.toml", "-q"][..], 0), (&["-q", "lint", "bad.py"], 1), (&["explain", "read_file", "-q"], 1)]
+    {
         let out = run(&home, arguments);
         assert_eq!((out.status.code(), out.stdout.len()), (Some(expected), 0), "{arguments:?}: {}", said(&out));
     }
@@ -137,7 +139,7 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         &["audit", "report"],
         &["audit", "verify"],
         &["approvals", "secret", "list"],
-        &["check"],
+        &["check", "tools.toml"],
         &["doctor", "--json"],
         &["explain", "read_file", "{\"path\":\"project/notes.txt\"}"],
         &["install", "cursor"],

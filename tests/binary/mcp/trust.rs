@@ -19,8 +19,15 @@ fn a_manifest_that_was_found_serves_only_once_it_is_trusted() {
         let mut command = home.toolgate(&["serve"]);
         command.args(more).current_dir(&below).stdin(Stdio::null()).output().unwrap()
     };
-    let refused = serve(&[]);
-    assert!(refused.status.code() == Some(1) && said(&refused).contains("toolgate trust"), "{}", said(&refused));
+    let check = |more: &[&str]| home.toolgate(&["check"]).args(more).current_dir(&below).stdin(Stdio::null()).output().unwrap();
+    // A check says of a manifest what a start does.
+    let wants = |sentence: &str| {
+        for out in [serve(&[]), check(&[])] {
+            assert!(out.status.code() == Some(1) && said(&out).contains(sentence), "{}", said(&out));
+        }
+    };
+    wants("valid, but you have not trusted it yet: run `toolgate trust`, or name the file with `--manifest`");
+    assert!(check(&["--policy-only"]).status.success() && check(&[home.manifest().to_str().unwrap()]).status.success());
     assert!(serve(&["--manifest", home.manifest().to_str().unwrap()]).status.success(), "a named one needs no trust");
     // It is judged by without trust: nothing is started, nothing is served.
     let trust = |arguments: &[&str]| home.toolgate(&["trust"]).args(arguments).current_dir(&below).stdin(Stdio::null()).output().unwrap();
@@ -32,10 +39,15 @@ fn a_manifest_that_was_found_serves_only_once_it_is_trusted() {
     );
     assert!(!serve(&[]).status.success(), "to be shown is not to be trusted");
     assert!(trust(&["--yes"]).status.success());
-    assert!(serve(&[]).status.success(), "{}", said(&serve(&[])));
+    assert!(serve(&[]).status.success() && check(&[]).status.success(), "{}{}", said(&serve(&[])), said(&check(&[])));
     // Another text is another manifest, until an operator's word or a new look.
     std::fs::write(home.manifest(), home.read("tools.toml") + "\n# changed\n").unwrap();
-    assert!(!serve(&[]).status.success());
+    wants("valid, but changed since you trusted it: run `toolgate trust`");
+    let told: Value = serde_json::from_slice(&check(&["--json"]).stdout).unwrap();
+    assert_eq!([&told["valid"], &told["trusted"], &told["changed_since_trusted"]], [&json!(true), &json!(false), &json!(true)], "{told}");
+    // Named, it serves; its change would not count for a server that runs, for it lies in a repository.
+    let named = check(&[home.manifest().to_str().unwrap()]);
+    assert!(named.status.code() == Some(1) && said(&named).contains("tools.toml`\n"), "{}", said(&named));
     assert!(trust(&["--yes"]).status.success() && serve(&[]).status.success());
     assert!(trust(&["--remove"]).status.success() && !serve(&[]).status.success());
     // Others may not write it.
@@ -154,7 +166,11 @@ fn no_call_reaches_the_trust_of_a_user_whose_manifest_keeps_its_state_elsewhere(
 fn what_init_and_install_write_serves_without_another_word_and_goes_away_again() {
     let home = Home::new(Policy::default());
     let folder = home.path("fresh");
-    assert!(run(&home, &["init", folder.to_str().unwrap(), "--yes"]).status.success());
+    let written = run(&home, &["init", folder.to_str().unwrap(), "--yes"]);
+    assert!(
+        written.status.success() && said(&written).ends_with("it is trusted until its text changes; then run `toolgate trust`\n"),
+        "{written:?}"
+    );
     let within = |arguments: &[&str]| home.toolgate(arguments).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
     assert!(within(&["serve"]).status.success(), "{}", said(&within(&["serve"])));
     for client in ["claude-code", "vscode"] {
