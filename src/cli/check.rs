@@ -30,12 +30,12 @@ pub struct Check {
 pub(super) fn run(arguments: &Check, globals: &Globals, out: &mut dyn Write) -> Result<Report, run::Fault> {
     let Some(lookup::Manifest { path, by }) = lookup::manifest(arguments.file.as_deref().or(globals.manifest.as_deref()))? else {
         let text = "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else\n".to_owned();
-        return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": []}), text, end: End::Done });
+        return Ok(Report { json: json!({"valid": true, "manifest": null, "faults": [], "warnings": []}), text, end: End::Done });
     };
     let name = path.display().to_string();
     let (faults, why, text) = match held(&path, arguments.policy_only) {
         Ok((found, unready)) => {
-            let report = valid(&path, &found, by, unready, arguments.policy_only);
+            let report = valid(&path, &found, by, unready, arguments.policy_only)?;
             let may_ask = !globals.json && !globals.quiet && io::stdin().is_terminal() && io::stdout().is_terminal();
             if report.end == End::Negative && may_ask {
                 writeln!(out, "{}", report.text)?;
@@ -63,15 +63,19 @@ fn rows(faults: &[Fault]) -> Value {
 }
 
 /// The report on a valid manifest: negative where it waits for its user's trust.
-fn valid(path: &Path, found: &Found, by: By, unready: Option<String>, policy_only: bool) -> Report {
+fn valid(path: &Path, found: &Found, by: By, unready: Option<String>, policy_only: bool) -> Result<Report, run::Fault> {
     let (name, manifest) = (path.display().to_string(), &found.manifest);
     let (roots, profiles, tests) = (manifest.roots.len(), manifest.profiles.len(), manifest.tests.len());
+    let warnings = manifest.warnings();
     let standing = found.file.as_deref().map_or(Standing::Never, |file| trust::standing(file, &manifest.sha256));
     let json = json!({
-        "valid": true, "manifest": name, "faults": [], "roots": roots, "profiles": profiles, "tests": tests,
+        "valid": true, "manifest": name, "faults": [], "warnings": rows(&warnings), "roots": roots, "profiles": profiles, "tests": tests,
         "run_python_refused": unready, "trusted": standing == Standing::Trusted, "changed_since_trusted": standing == Standing::Changed
     });
     let mut text = String::new();
+    for warning in warnings {
+        let _ = write!(text, "warning: {}", pretty(&name, &text_file::read(path)?, &[warning]));
+    }
     let named = (by != By::Place).then_some(path);
     let lacks = standing.lacks(named).filter(|_| !policy_only && waits(standing, found, by));
     let end = End::of(lacks.is_none());
@@ -81,7 +85,7 @@ fn valid(path: &Path, found: &Found, by: By, unready: Option<String>, policy_onl
     if let Some(why) = unready {
         let _ = writeln!(text, "run_python is refused until then: {why}");
     }
-    Report { json, text, end }
+    Ok(Report { json, text, end })
 }
 
 /// Whether a valid manifest waits for its user's trust: to serve at all where it was found by place, and for a change of it to count where others

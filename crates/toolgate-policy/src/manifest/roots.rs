@@ -9,7 +9,7 @@ use smart_default::SmartDefault;
 use super::fault::Ledger;
 use super::form::entries;
 use super::places::segments_of;
-use super::{AllowPattern, DenyPattern, LaterPattern};
+use super::{AllowPattern, DenyPattern, Fault, LaterPattern, Manifest};
 use crate::model::Bytes;
 
 /// Where a root lies.
@@ -128,6 +128,27 @@ pub struct Files {
     pub max_answer: Bytes,
     /// `deny` (default), or `inside`: followed while they stay in the root, judged by where they lead.
     pub symlinks: Symlinks,
+}
+
+impl Manifest {
+    /// A warning for each root that nobody can use, with what to add.
+    pub fn warnings(&self) -> Vec<Fault> {
+        let mut warnings = Vec::new();
+        for (name, root) in &self.roots {
+            let at = format!("roots.{name}");
+            if !self.profiles.values().any(|profile| profile.has_root(name)) {
+                warnings.push(
+                    self.fault(&at, format!("nobody can use this root: no profile has it; add `\"{name}\"` to `roots` of a profile")),
+                );
+            }
+            if root.allowed.is_empty() {
+                warnings.push(
+                    self.fault(&at, "nobody can use this root: it allows no path; add `allowed_paths = [\"**\"]`, or narrower patterns"),
+                );
+            }
+        }
+        warnings
+    }
 }
 
 impl Ledger<'_> {
