@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
 
-use crate::model::{Argument, Code, Refusal};
+use crate::model::{Argument, Code, Refusal, nearest_argument};
 
 /// The arguments of a tool, written once: `Args`, which they are read into, `ARGUMENTS`, which manifests restrict, and `INPUT`, the schema that
 /// callers see. Where `= DEFAULT` follows its type, an argument may be left out and has that value, written as in JSON.
@@ -156,7 +156,9 @@ fn check_object(schema: &Map<String, Value>, at: &str, given: &Map<String, Value
     for name in given.keys().filter(|name| !known.contains_key(*name)) {
         let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
-        let fault = Refusal::new(Code::UnknownArgument, format!("there is no argument `{}`", full(&shown)));
+        let absent: Vec<&str> = names.iter().copied().filter(|name| !given.contains_key(*name)).collect();
+        let meant = nearest_argument(name, &absent).map(|near| format!(" (did you mean `{}`?)", full(&near))).unwrap_or_default();
+        let fault = Refusal::new(Code::UnknownArgument, format!("there is no argument `{}`{meant}", full(&shown)));
         faults.push(fault.hint(format!("the arguments are: {}", names.join(", "))));
     }
 }

@@ -256,7 +256,7 @@ fn the_manifests_own_tests_are_judged_and_the_failed_ones_told() {
         [
             "16:10: test[1].expect: (read_file {\"path\":\"data/a\"}): expected deny, found allow ok: a call that reads (level 0) needs no approval",
             "19:30: test[2].call.args: (read_file {\"paht\":\"data/a\"}): no rule was asked, for the call itself is refused: the arguments \
-             have 2 faults: (1) argument `path` is missing; it must be a text; (2) there is no argument `paht`; correct it, or write `reason = \"unknown_argument\"`",
+             have 2 faults: (1) argument `path` is missing; it must be a text; (2) there is no argument `paht` (did you mean `path`?); correct it, or write `reason = \"unknown_argument\"`",
             "28:30: test[4].call.args: (read_file {\"path\":7}): no rule was asked, for the call itself is refused: argument `path` must be a \
              text; it is the number 7; correct it, or write `reason = \"argument_invalid\"`",
         ]

@@ -29,7 +29,7 @@ impl Manifest {
     /// There is no such root, it is a session's, or the path is not absolute.
     pub fn place_root(&mut self, name: &str, path: &str) -> Result<(), Box<Fault>> {
         let fault = |what: String, nearest| Err(Box::new(self.spans.fault(&format!("roots.{name}.path"), what, nearest)));
-        let nearest = crate::model::nearest(name, self.roots.keys().map(String::as_str));
+        let nearest = crate::model::nearest(name, self.roots.iter().filter(|(_, root)| !root.is_session()).map(|(name, _)| name.as_str()));
         let Some(root) = self.roots.get_mut(name) else {
             return fault(format!("`{name}` is no root of the manifest"), nearest);
         };

@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 use super::fault::Ledger;
 use super::form::printable;
 use super::{NamePattern, Root};
-use crate::model::{Bytes, Flags, Level, nearest};
+use crate::model::{Bytes, Flags, Level, nearest, nearest_argument};
 
 /// How often.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -171,7 +171,9 @@ impl Ledger<'_> {
                 if spec.arguments.iter().any(|known| known.name == argument) {
                     self.argument_rule(&at, rule);
                 } else {
-                    self.unknown(&at, &format!("argument of `{name}`"), argument, spec.arguments.iter().map(|known| known.name));
+                    let known: Vec<&str> = spec.arguments.iter().map(|known| known.name).collect();
+                    let what = format!("`{}` is no argument of `{name}`", argument.escape_debug());
+                    self.fault_near(&at, what, nearest_argument(argument, &known));
                 }
             }
             if rules.remember == Some(Remember::Envelope) && name != "run_python" {

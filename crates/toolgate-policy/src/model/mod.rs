@@ -28,7 +28,7 @@ pub use decision::Decision;
 pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};
 pub use level::Level;
-pub use nearest::{is_alike, nearest};
+pub use nearest::{is_alike, nearest, nearest_argument};
 pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};
 pub use question::{Choice, Question};

@@ -21,6 +21,31 @@ pub fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     best.map(|(_, word)| word.to_owned())
 }
 
+/// The argument of these that a name means: the nearest by its letters, else one for which other tools have that name.
+pub fn nearest_argument(name: &str, known: &[&str]) -> Option<String> {
+    let synonyms = || SYNONYMS.iter().filter(|words| words.iter().any(|word| is_alike(word, name)));
+    let by_synonym = || synonyms().find_map(|words| known.iter().find(|word| words.contains(word)));
+    nearest(name, known.iter().copied()).or_else(|| by_synonym().map(|word| (*word).to_owned()))
+}
+
+/// Names that tools have for the same argument; the first is that of the built-in tools. Where a name has several meanings, the earlier row counts.
+const SYNONYMS: [&[&str]; 14] = [
+    &["query", "pattern", "regex", "search", "text", "q"],
+    &["glob", "pattern", "include", "filter"],
+    &["path", "file", "filename", "file_path", "filepath", "folder", "directory", "dir"],
+    &["content", "text", "contents", "data"],
+    &["body", "data", "payload", "content"],
+    &["code", "script", "source", "program"],
+    &["from", "source", "src", "old_path", "path"],
+    &["to", "destination", "dest", "dst", "target", "new_path"],
+    &["url", "uri", "link", "address", "href"],
+    &["old_text", "old_string", "old_str", "old", "search"],
+    &["new_text", "new_string", "new_str", "new", "replacement"],
+    &["limit", "max_results", "max_length", "count", "lines", "size", "head_limit"],
+    &["offset", "start_index", "start_line", "line"],
+    &["timeout_s", "timeout", "seconds", "time_limit"],
+];
+
 /// Whether two words differ in nothing but case, `-` for `_` and `camelCase`.
 pub fn is_alike(one: &str, other: &str) -> bool {
     fold(one) == fold(other)
@@ -81,6 +106,24 @@ mod tests {
         }
         assert_eq!(near("bash"), None);
         assert_eq!(near(""), None);
+    }
+
+    #[test]
+    fn an_argument_is_found_by_its_letters_or_by_a_name_of_other_tools() {
+        let search = ["context_lines", "glob", "max_results", "path", "query"];
+        for (name, known, meant) in [
+            ("pattern", &search[..], Some("query")),
+            ("regex", &search, Some("query")),
+            ("pth", &search, Some("path")),
+            ("filePath", &search, Some("path")),
+            ("limit", &search, Some("max_results")),
+            ("pattern", &["depth", "glob", "path"], Some("glob")),
+            ("old_string", &["new_text", "old_text"], Some("old_text")),
+            ("pattern", &["path"], None),
+            ("colour", &search, None),
+        ] {
+            assert_eq!(nearest_argument(name, known).as_deref(), meant, "{name}");
+        }
     }
 
     #[test]

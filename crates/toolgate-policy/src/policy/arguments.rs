@@ -32,14 +32,16 @@ impl Capability {
                 .hint("send every name once"));
         }
         let rules = self.tool_rules();
-        // A name that the tool does not know is told with all other faults of the form, where the tool reads its arguments.
-        for name in arguments.keys().filter(|name| self.spec.arguments.iter().any(|known| known.name == *name)) {
-            if let Some(rules) = rules.filter(|rules| rules.only_listed && !rules.arguments.contains_key(name)) {
-                let listed: Vec<&str> = rules.arguments.keys().map(String::as_str).collect();
-                return Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` may not be given to `{}`", self.spec.name))
-                    .rule(format!("tools.{}.only_listed", self.spec.name))
-                    .hint(format!("leave it out; open are: {}", listed.join(", "))));
-            }
+        // A name that the tool does not know is otherwise told with all other faults of the form, where the tool reads its arguments.
+        if let Some(rules) = rules.filter(|rules| rules.only_listed)
+            && let Some(name) = arguments.keys().find(|name| !rules.arguments.contains_key(*name))
+        {
+            let listed: Vec<&str> = rules.arguments.keys().map(String::as_str).collect();
+            let is_known = self.spec.arguments.iter().any(|known| known.name == name);
+            let code = if is_known { Code::ArgumentNotAllowed } else { Code::UnknownArgument };
+            return Err(Refusal::new(code, format!("`{name}` may not be given to `{}`", self.spec.name))
+                .rule(format!("tools.{}.only_listed", self.spec.name))
+                .hint(format!("leave it out; open are: {}", listed.join(", "))));
         }
         let mut complete = arguments.clone();
         for (name, rule) in rules.iter().flat_map(|rules| &rules.arguments) {

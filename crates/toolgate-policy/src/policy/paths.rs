@@ -56,17 +56,18 @@ pub(super) fn outside_for(manifest: &Manifest, profile: &str, touch: &Touch) -> 
     outside(&touch.path).hint(hint)
 }
 
-/// The targets that a path in no root may have meant: a root of nearly that name, else the path below each root that allows it.
+/// The targets that a path in no root may have meant and that the rules allow: in a root of nearly that name, else the path below each root.
 fn meant(manifest: &Manifest, profile: &str, touch: &Touch, names: &[&str]) -> Vec<Target> {
     let path = &touch.path;
     let Some(first) = path.segments().first().filter(|_| !path.is_absolute()) else { return Vec::new() };
     let near = nearest(first, names.iter().copied());
-    if let Some((root, rest)) = near.and_then(|root| Some((root, path.below(std::slice::from_ref(first))?))) {
-        return vec![Target { root, path: rest }];
-    }
-    let Some(whole) = path.below(&[]) else { return Vec::new() };
-    let all = names.iter().map(|root| Target { root: (*root).to_owned(), path: whole.clone() });
-    all.filter(|target| judge_text(manifest, profile, target, touch.access).is_ok()).collect()
+    let all = if let Some((root, path)) = near.and_then(|root| Some((root, path.below(std::slice::from_ref(first))?))) {
+        vec![Target { root, path }]
+    } else {
+        let Some(whole) = path.below(&[]) else { return Vec::new() };
+        names.iter().map(|root| Target { root: (*root).to_owned(), path: whole.clone() }).collect()
+    };
+    all.into_iter().filter(|target| judge_text(manifest, profile, target, touch.access).is_ok()).collect()
 }
 
 /// The refusal of a spelling that is nobody's own and that nothing new may have.
