@@ -14,14 +14,15 @@ use crate::model::{HttpUrl, name};
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Clients {
-    /// The profile of a client that starts the server as its child, or `none`.
+    /// The profile of a client that starts the server itself and talks over standard input and output. Without this key, or with `none`: no
+    /// access.
     pub stdio: Option<String>,
-    /// The profile of an HTTP caller without a valid token, or `none`.
+    /// The profile of an HTTP caller without a valid token. Without this key, or with `none`: no access.
     pub http: Option<String>,
-    /// Bearer tokens.
+    /// Bearer tokens of HTTP callers.
     #[serde(rename = "token")]
     pub tokens: Vec<Token>,
-    /// Rules for verified JSON Web Tokens; a token that fits two rules with different profiles has no access.
+    /// Rules for JSON Web Tokens of HTTP callers. A token that fits two rules with different profiles has no access.
     pub oauth: Vec<OAuth>,
 }
 
@@ -29,12 +30,12 @@ pub struct Clients {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Token {
-    /// The caller's name in records.
+    /// The name of the caller in the log.
     pub name: String,
     /// The SHA-256 of the token, 64 hex digits.
     #[schemars(with = "String", extend("format" = "sha256"))]
     pub sha256: [u8; 32],
-    /// Its profile.
+    /// The profile of the caller.
     pub profile: String,
 }
 
@@ -42,20 +43,20 @@ pub struct Token {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OAuth {
-    /// The issuer, exactly as in the token.
+    /// The issuer, exactly as the token has it.
     pub issuer: String,
-    /// The audience: the address of this server.
+    /// The audience that the token must name: the address of this server.
     pub audience: String,
-    /// The issuer's keys: an https URL or a file.
+    /// The keys of the issuer: an https URL, or a file relative to this one.
     pub jwks: String,
-    /// The accepted signature algorithms; all asymmetric ones where none is named.
+    /// The signature algorithms that are accepted. Without this key, all asymmetric ones.
     #[schemars(extend("items" = entries("algorithm")))]
     pub algorithms: Vec<String>,
-    /// Claims that must hold, each a text or a list of texts that must all be there.
+    /// Claims that the token must have, each with a text, or with a list of texts that must all be there.
     #[serde(deserialize_with = "claims")]
     #[schemars(with = "BTreeMap<String, Claim>")]
     pub claims: BTreeMap<String, Vec<String>>,
-    /// The profile of a caller that fits.
+    /// The profile of a caller with such a token.
     pub profile: String,
 }
 

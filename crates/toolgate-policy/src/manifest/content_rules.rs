@@ -22,10 +22,10 @@ pub struct ContentRule {
     /// Whole words or phrases, at most 2000; case, width, accents and invisible characters make no difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Vec<String>>,
-    /// What is done where it is found in what goes to the model. `mask` masks it in pages and in what is untrusted; in files and in a program's own output,
-    /// whose bytes stay as they are, it is named like `mark`; `deny` refuses both.
+    /// What happens when it is found in a text that goes to the model. `mark` reports it. `mask` replaces it in web pages and other
+    /// untrusted texts, and only reports it in files and program output. `deny` refuses the text.
     pub action: Treatment,
-    /// What is done where it is found in a call's arguments.
+    /// What happens when it is found in the arguments of a call. `mark` reports it, `deny` refuses the call.
     pub input: Watch,
     /// Texts in which the rule must find something. They are checked when the manifest is loaded.
     #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]

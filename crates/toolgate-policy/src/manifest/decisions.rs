@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use smart_default::SmartDefault;
 
@@ -14,24 +14,24 @@ use crate::model::{Bytes, Code, Decision, Inside, Level, nearest, word_enum};
 
 word_enum! {
     /// Who decides on a call of a level. A later one is stricter.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum Mode {
-        /// Nobody: it is allowed.
+        /// Nobody must agree.
         None = "none",
-        /// A person, once for a target.
+        /// A person must agree, once for each target.
         First = "first",
-        /// A person, every time.
+        /// A person must agree, each time.
         Every = "every",
-        /// An operator on their own channel.
+        /// An operator must agree, with `toolgate approvals`.
         Operator = "operator",
-        /// It is denied.
+        /// The call is refused.
         Deny = "deny",
     }
 }
 
 /// What happens when the client cannot ask a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NoClientChannel {
     /// The call is denied.
@@ -42,7 +42,7 @@ pub enum NoClientChannel {
 }
 
 /// What untrusted content does to later calls of its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AfterUntrusted {
     /// Nothing.
@@ -56,31 +56,32 @@ pub enum AfterUntrusted {
 #[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Approvals {
-    /// Reads, GET.
+    /// Calls that read, and GET requests.
     #[default(Mode::None)]
     pub level_0: Mode,
-    /// Creates something new.
+    /// Calls that create something new.
     #[default(Mode::None)]
     pub level_1: Mode,
-    /// Changes what exists.
+    /// Calls that change what exists.
     #[default(Mode::First)]
     pub level_2: Mode,
-    /// Deletes, sends, POST.
+    /// Calls that delete, or that send something (POST).
     #[default(Mode::Every)]
     pub level_3: Mode,
-    /// Changes the system.
+    /// Calls that change the system.
     #[default(Mode::Operator)]
     pub level_4: Mode,
-    /// How long a yes lasts: `session` (same tool and target) or `off`.
+    /// How long an approval holds. `session`: for the same tool and target until the session ends. `off`: for one call.
     pub remember: Remember,
-    /// How long an answer is waited for, e.g. `50s`; no answer is a no.
+    /// How long to wait for an answer, e.g. `50s`. No answer is a no.
     #[default(Duration::from_secs(50))]
     pub timeout: Duration,
-    /// When the client cannot ask: `deny` (default), or `operator`: the call waits in the operator's queue.
+    /// What happens when the client cannot ask a person. `deny`: the call is refused. `operator`: it waits for an operator, who answers
+    /// with `toolgate approvals`.
     pub no_client_channel: NoClientChannel,
-    /// Tools that need two different operators.
+    /// Tools whose calls two different operators must approve.
     pub two_persons: Vec<String>,
-    /// `raise`: once a session has read untrusted content, calls of level 2 and above rise one level.
+    /// `raise`: once a session has read untrusted content, its calls of level 2 and above count one level higher. `off`: they do not.
     pub after_untrusted: AfterUntrusted,
 }
 
@@ -106,15 +107,15 @@ impl Approvals {
     }
 }
 
-/// Suspends a session that only runs into walls.
+/// Suspends a session after too many denied calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Breaker {
-    /// This many denials; a large number is no breaker.
+    /// The number of denied calls. A large number switches this off.
     #[schemars(range(min = 1))]
     #[default(10)]
     pub denials: u64,
-    /// Within this time, e.g. `1m`.
+    /// The time in which they are counted, e.g. `1m`.
     #[default(Duration::from_mins(1))]
     pub within: Duration,
 }
@@ -126,22 +127,22 @@ pub struct Limits {
     /// Calls of a session.
     #[serde(flatten)]
     pub rates: Rates,
-    /// Longest run time of a call, e.g. `10s`; waiting for a person is not counted.
+    /// Longest run time of a call, e.g. `10s`. Time spent waiting for a person does not count.
     #[default(Duration::from_secs(10))]
     pub timeout: Duration,
-    /// Calls under way at one time.
+    /// Most calls that run at the same time.
     #[default(4)]
     pub concurrent_calls: u64,
-    /// Bytes written in any hour.
+    /// Most bytes that calls may write in any hour.
     #[default(Bytes::mib(50))]
     pub write_per_hour: Bytes,
-    /// Bytes sent in any hour.
+    /// Most bytes that calls may send in any hour.
     #[default(Bytes::mib(20))]
     pub egress_per_hour: Bytes,
-    /// Processor time in any hour.
+    /// Most processor time of programs in any hour.
     #[default(Duration::from_mins(10))]
     pub cpu_per_hour: Duration,
-    /// Suspends a session that only runs into walls.
+    /// Suspends a session after too many denied calls.
     pub breaker: Breaker,
 }
 
@@ -149,17 +150,18 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Reviewer {
-    /// A program and its arguments: the action as JSON in, `allow`, `deny` or `ask` out. It runs in a jail without network.
+    /// A program and its arguments. It reads the action as JSON and writes `allow`, `deny` or `ask`. It runs in the sandbox, without
+    /// network.
     pub command: Vec<String>,
-    /// Instead of a program: the client's own model, where the client offers it (sampling, before 2026-07-28).
+    /// `true`: the client's own model answers, where the client offers it (sampling, before 2026-07-28). Then there is no `command`.
     pub client_model: bool,
-    /// How long it is waited for, e.g. `10s`.
+    /// How long to wait for its answer, e.g. `10s`.
     #[default(Duration::from_secs(10))]
     pub timeout: Duration,
 }
 
 /// How verdicts of reviewers are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReviewRule {
     /// One deny denies; an error or doubt asks a person.
@@ -171,17 +173,17 @@ pub enum ReviewRule {
 #[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct ReviewRules {
-    /// Calls of this level and above are shown to the reviewers.
+    /// The reviewers see calls of this level and above.
     #[default(Level::Destroy)]
     pub from_level: Level,
-    /// Who is asked.
+    /// The reviewers: each is a program (`command`) or the client's own model (`client_model`).
     pub reviewers: Vec<Reviewer>,
-    /// `any-deny`: one deny denies; an error or doubt asks a person.
+    /// How the answers of several reviewers are joined. `any-deny`: one `deny` denies the call; an error or a doubt asks a person.
     pub rule: ReviewRule,
 }
 
 /// What is on disk before a call acts. Whatever the mode, every record is handed to the kernel first, so it survives the death of the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// A call that can change or send anything beyond its session's scratch is on disk before it acts, others within 50 ms.
@@ -197,19 +199,21 @@ pub enum Durability {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct AuditRules {
-    /// What is on disk before a call acts: `effects` (default), `every` or `relaxed`.
+    /// When records are on disk. `effects`: before a call that can change or send something; others within 50 ms. `every`: before each
+    /// call. `relaxed`: within 50 ms.
     pub durability: Durability,
-    /// A new file at this size, e.g. `64 MiB`.
+    /// A new file begins at this size, e.g. `64 MiB`.
     #[default(Bytes::mib(64))]
     pub rotate: Bytes,
-    /// Older closed files are removed, e.g. `400d`.
+    /// Closed files are removed after this time, e.g. `400d`.
     #[default(Duration::from_hours(400 * 24))]
     pub keep: Duration,
-    /// Arguments stored as length and digest; `ARGUMENT.NAME` for what lies inside one, e.g. `edits.new_text`. Compared without case.
+    /// Arguments of which the log keeps only length and digest. `ARGUMENT.NAME` is a part of an argument, e.g. `edits.new_text`. Upper and
+    /// lower case are the same.
     #[default(["content", "code", "body"].map(str::to_owned).into())]
     pub hash_args: Vec<String>,
-    /// Arguments stored as a keyed hash; `ARGUMENT.NAME` for what lies inside one, e.g. `headers.cookie` or `url.session`. A name matches when one of
-    /// its words does (`access_token` matches `token`).
+    /// Arguments of which the log keeps only a keyed hash. `ARGUMENT.NAME` is a part of an argument, e.g. `headers.cookie` or
+    /// `url.session`. A name matches when one of its words does: `access_token` matches `token`.
     #[default(["password", "token", "authorization"].map(str::to_owned).into())]
     pub redact: Vec<String>,
 }
@@ -218,7 +222,7 @@ pub struct AuditRules {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StateFolder {
-    /// A folder; empty: `$TOOLGATE_STATE_DIR`, else `$XDG_STATE_HOME/toolgate`.
+    /// The folder. Missing or empty: `$TOOLGATE_STATE_DIR`, else `$XDG_STATE_HOME/toolgate`.
     #[schemars(extend("format" = "text or none"))]
     pub dir: Option<String>,
 }
@@ -227,19 +231,19 @@ pub struct StateFolder {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Test {
-    /// What the test is about.
+    /// A name for the message when the test fails.
     pub name: Option<String>,
-    /// The caller's profile.
+    /// The profile of the caller.
     pub profile: String,
     /// The call.
     pub call: TestCall,
-    /// What must become of it.
+    /// The decision that it must get.
     pub expect: Decision,
-    /// The code, e.g. `path_denied`.
+    /// The code that it must get, e.g. `path_denied`.
     pub reason: Option<String>,
-    /// The level, 0 to 4.
+    /// The level that it must get, 0 to 4.
     pub level: Option<Level>,
-    /// The world, as `toolgate simulate` describes it.
+    /// The files, addresses and earlier calls that are assumed, in the form of `toolgate simulate`.
     pub state: Map<String, Value>,
 }
 

@@ -64,30 +64,31 @@ pub enum Trust {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filters {
-    /// Credentials.
+    /// Passwords, keys and tokens.
     #[default(Treatment::Mask)]
     pub secrets: Treatment,
-    /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. Looked for in what is untrusted; `mask` leaves the bytes
-    /// of files as they are.
+    /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. They are looked for in untrusted texts.
+    /// `mask` does not change the content of files.
     pub personal_data: Treatment,
     /// Zero-width, direction, tag and other invisible characters.
     #[default(Stripping::Strip)]
     pub hidden_unicode: Stripping,
-    /// Text that tries to instruct the reader; `mark` wraps the text as untrusted and names what was found.
+    /// Text that gives the model instructions. `mark` encloses the text as untrusted and names what was found.
     #[default(Treatment::Mark)]
     pub injection: Treatment,
-    /// Links whose text and target disagree, or that carry data out.
+    /// Links that show another address than they lead to, or that carry data out.
     #[default(Treatment::Mark)]
     pub links: Treatment,
-    /// Whether the output of `run_python` counts as the caller's `own` or as `untrusted`.
+    /// `own`: the output of `run_python` counts as the caller's own text. `untrusted`: it is filtered like a web page.
     pub program_output: Trust,
-    /// The operator's own rules, by name.
+    /// Your own rules, each with a name.
     pub rules: ContentRules,
-    /// A folder of further rules, relative to the manifest: `.toml` files with tables as `[filters.rules.NAME]`, or `[NAME]` alone. They add to `rules`;
-    /// one replaces a rule of the same name. It is read when the manifest is loaded.
+    /// A folder of further rules, relative to this file: `.toml` files with tables `[filters.rules.NAME]` or `[NAME]`. They add to `rules`;
+    /// one with the same name replaces it. The folder is read when this file is loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules_dir: Option<String>,
-    /// The same filters on the way in: arguments, code, outbound bodies.
+    /// The same filters for what a call carries: arguments, code, request bodies. Each is `off` by default; `mark` reports, `deny` refuses
+    /// the call.
     pub input: Input,
 }
 
@@ -95,15 +96,15 @@ pub struct Filters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 pub struct Input {
-    /// Credentials.
+    /// Passwords, keys and tokens.
     pub secrets: Watch,
     /// Personal data.
     pub personal_data: Watch,
     /// Invisible characters.
     pub hidden_unicode: Watch,
-    /// Text that tries to instruct a reader.
+    /// Text that gives a model instructions.
     pub injection: Watch,
-    /// Links that are not what they seem, or that carry data out.
+    /// Links that show another address than they lead to, or that carry data out.
     pub links: Watch,
 }
 

@@ -54,42 +54,48 @@ pub use text::fold;
 
 use crate::model::Flags;
 
-/// Everything agents may do here. What is not written is denied; deny beats ask beats allow; order never matters; unknown keys are errors.
+/// Everything that agents may do. What the file does not allow is denied. A denial wins over a question to a person, and a question over an
+/// allowance. The order of keys does not matter. An unknown key is an error.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(title = "tools.toml")]
 pub struct Manifest {
-    /// The version of this format: 1.
+    /// The version of the manifest format: 1.
     pub version: Option<u64>,
-    /// Who: every caller gets exactly one profile.
+    /// Which profile a caller has. Every caller has exactly one.
     pub clients: Clients,
-    /// How `serve --http` meets its callers.
+    /// Settings of `toolgate serve --http`.
     pub http: Http,
-    /// Where: named folders. A call names a file as `ROOT/rest`.
+    /// The folders that calls may work in, each with a name. A call names a file as `NAME/path/in/the/folder`.
     pub roots: BTreeMap<String, Root>,
-    /// Rules that hold inside every root.
+    /// Rules for the files of every root.
     pub files: Files,
-    /// Which web addresses are open. Private, loopback and metadata addresses are never reachable.
+    /// The web addresses that calls may contact. Private, loopback and metadata addresses are closed, except those in `internal`.
     pub network: NetworkRules,
-    /// The walls in which Python runs.
+    /// How `run_python` runs programs: what they may import, which folders they see, and how much they may use.
     pub python: Python,
-    /// What each kind of caller may do.
+    /// What a caller may do. `[clients]` says which caller has which profile. A limit that is missing here is that of `[limits]` or
+    /// `[files]`.
     pub profiles: BTreeMap<String, Profile>,
-    /// Optional tightening of single tools.
+    /// Stricter rules for single tools. A limit that is missing here is that of the profile.
     pub tools: BTreeMap<String, ToolRules>,
-    /// Who decides; the level comes from what the call would really do.
+    /// Who must agree to a call before it runs. The effect of a call sets its level. `none`: nobody. `first`: a person, once for each
+    /// target. `every`: a person, each time. `operator`: an operator, with `toolgate approvals`. `deny`: the call is refused.
     pub approvals: Approvals,
-    /// Limits of every session, unless a profile or tool says less.
+    /// Limits of every session. A profile or a tool can set lower ones. Without `rate_limit_per_minute` here and in the profile: 10 calls
+    /// in any 60 seconds.
     pub limits: Limits,
-    /// What is done to what goes back to the model.
+    /// What is done about secrets, personal data and hidden instructions in texts that go to the model. `off`: nothing. `mark`: they are
+    /// reported. `mask` or `strip`: they are taken out. `deny`: the text is refused.
     pub filters: Filters,
-    /// Reviewers, who can only make a verdict stricter.
+    /// Programs or models that look at a call before it runs. They can only make the decision stricter.
     pub review: ReviewRules,
-    /// The record of every call. No record, no call.
+    /// The log of all calls. A call that cannot be recorded does not run.
     pub audit: AuditRules,
     /// Where the server keeps its log, approvals, keys and session folders.
     pub state: StateFolder,
-    /// Calls that are judged at every load; one failure and the file is refused.
+    /// Calls with the decision that each must get. They are judged whenever the file is loaded. If one gets another decision, the file is
+    /// refused.
     #[serde(rename = "test")]
     pub tests: Vec<Test>,
     /// SHA-256 of its text.

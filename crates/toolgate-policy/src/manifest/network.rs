@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::UpstreamProxy;
@@ -17,52 +17,54 @@ use crate::model::{Bytes, Host, HttpUrl, Scheme};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct NetworkRules {
-    /// Hosts: a name, or `*.` before at least two labels for any subdomain (not the bare name).
+    /// Hosts that calls may contact: `example.com` is this name only, `*.example.com` is each of its subdomains and not the name itself.
     #[schemars(extend("items" = entries("domain")))]
     pub allowed_domains: Vec<DomainPattern>,
-    /// True: any host on the public internet, addresses written as numbers too, less `denied_domains`.
+    /// `true`: each host of the public internet may be contacted, also by its IP address, except `denied_domains`.
     pub any_public: bool,
-    /// Hosts that are never contacted, nor their subdomains; beats everything that allows.
+    /// Hosts that are never contacted, with their subdomains, even where another key allows them.
     pub denied_domains: Vec<DomainPattern>,
-    /// Ports, 443 when missing.
+    /// Ports that may be contacted.
     #[schemars(inner(range(min = 1)))]
     #[default(vec![443])]
     pub allowed_ports: Vec<u16>,
-    /// Ports that are never contacted; beats everything that allows.
+    /// Ports that are never contacted, even where another key allows them.
     #[schemars(inner(range(min = 1)))]
     pub denied_ports: Vec<u16>,
-    /// `https` (default), `http`.
+    /// `https`, `http`.
     #[default(vec![Scheme::Https])]
     pub allowed_schemes: Vec<Scheme>,
-    /// Single private addresses with their port, e.g. `10.1.2.3:8080`; they need no listing in domains or ports.
+    /// Private addresses that may be contacted, each with its port, e.g. `10.1.2.3:8080`. They need not stand in `allowed_domains` or
+    /// `allowed_ports`.
     #[schemars(extend("items" = entries("address")))]
     pub internal: Vec<SocketAddr>,
-    /// Largest response, decoded, e.g. `2 MiB`.
+    /// Largest response after decompression, e.g. `2 MiB`.
     #[default(Bytes::mib(2))]
     pub max_response: Bytes,
-    /// Redirects that are followed, each judged again.
+    /// Most redirects that are followed. The rules apply to each of them.
     #[default(5)]
     pub max_redirects: u32,
-    /// Connections at one time: of all fetches together, and of each program.
+    /// Most connections at the same time: of all `fetch` calls together, and of each program.
     #[default(10)]
     pub max_connections: u32,
-    /// Requests of one caller to one host in any 60 seconds; missing: as many as its calls.
+    /// Most requests of one caller to one host in any 60 seconds. Without this key, only the limits on calls hold.
     #[serde(rename = "rate_limit_per_minute")]
     pub rate_per_minute: Option<u64>,
-    /// Requests of one caller to one host in any hour.
+    /// Most requests of one caller to one host in any hour.
     #[serde(rename = "rate_limit_per_hour")]
     pub rate_per_hour: Option<u64>,
-    /// A proxy through which everything goes, e.g. `http://proxy.example:3128`. Missing: none; the environment is never asked.
+    /// The proxy for all connections, e.g. `http://proxy.example:3128`. Without this key, none; proxy variables of the environment are not
+    /// used.
     pub proxy: Option<UpstreamProxy>,
-    /// `respect` (default) or `ignore` robots.txt.
+    /// `respect`: `robots.txt` is read and obeyed. `ignore`: it is not read.
     #[default(Robots::Respect)]
     pub robots: Robots,
-    /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.
+    /// Secrets that a header of `fetch` may contain as `${secret:NAME}`. No answer shows them.
     pub secrets: BTreeMap<String, HeaderSecret>,
 }
 
 /// What to do about robots.txt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Robots {
     /// Ask it first and obey (RFC 9309).
@@ -169,13 +171,13 @@ pub(crate) fn is_below(host: &str, name: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HeaderSecret {
-    /// The environment variable that holds it.
+    /// The environment variable that holds the secret.
     #[schemars(extend("format" = "text"))]
     pub env: Option<String>,
-    /// Or the file; no root shows it. Relative to this manifest.
+    /// The file that holds the secret, instead of `env`, relative to this file. No call can read it.
     #[schemars(extend("format" = "text"))]
     pub file: Option<PathBuf>,
-    /// Where it may be sent to, over https: hosts as in `allowed_domains`, or single addresses (then over http too).
+    /// Where it may be sent: hosts as in `allowed_domains` (only over https), or IP addresses (also over http).
     pub hosts: Vec<DomainPattern>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use super::fault::Ledger;
@@ -16,10 +16,10 @@ use crate::model::{Bytes, Flags, Level, nearest, nearest_argument};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Rates {
-    /// Calls in any 60 seconds.
+    /// Most calls in any 60 seconds.
     #[serde(rename = "rate_limit_per_minute")]
     pub per_minute: Option<u64>,
-    /// Calls in any hour.
+    /// Most calls in any hour.
     #[serde(rename = "rate_limit_per_hour")]
     pub per_hour: Option<u64>,
 }
@@ -31,9 +31,9 @@ pub struct Bounds {
     /// How often.
     #[serde(flatten)]
     pub rates: Rates,
-    /// Largest file that is read whole or written, e.g. `1 MiB`.
+    /// Largest file that a call may write or read whole, e.g. `1 MiB`.
     pub max_file_size: Option<Bytes>,
-    /// Longest answer, e.g. `64 KiB`.
+    /// Longest answer of a call, e.g. `64 KiB`.
     pub max_answer: Option<Bytes>,
     /// Longest run time of a call, e.g. `10s`.
     pub timeout: Option<Duration>,
@@ -43,24 +43,24 @@ pub struct Bounds {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Profile {
-    /// What it is trusted with: flags or the sets READONLY, STANDARD, FULL.
+    /// What its calls may do: flags such as `READ_FILE`, or the sets `READONLY`, `STANDARD`, `FULL`.
     pub permissions: Flags,
-    /// Tools it may call; `*` stands for any characters.
+    /// Tools that it may call; `*` stands for any characters. Without this key, none.
     pub allowed_tools: Vec<NamePattern>,
-    /// Tools it may not call, whatever allows them.
+    /// Tools that it may not call, even where `allowed_tools` allows them.
     pub denied_tools: Vec<NamePattern>,
-    /// Its roots; missing: every root of this file.
+    /// The names of its roots. Without this key, every root of this file.
     pub roots: Option<Vec<String>>,
     /// What its calls may use.
     #[serde(flatten)]
     pub bounds: Bounds,
-    /// Calls under way at one time.
+    /// Most calls that run at the same time.
     pub concurrent_calls: Option<u64>,
-    /// Bytes written in any hour.
+    /// Most bytes that its calls may write in any hour.
     pub write_per_hour: Option<Bytes>,
-    /// Bytes sent in any hour.
+    /// Most bytes that its calls may send in any hour.
     pub egress_per_hour: Option<Bytes>,
-    /// Processor time in any hour.
+    /// Most processor time of its programs in any hour.
     pub cpu_per_hour: Option<Duration>,
 }
 
@@ -105,13 +105,13 @@ impl ArgumentBounds {
 }
 
 /// How long a yes lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Remember {
     /// For this tool and target, until the session ends or the manifest changes.
     #[default]
     Session,
-    /// For the walls of the jail instead of the exact program.
+    /// For each program with the same sandbox settings, not only for the one that was approved.
     Envelope,
     /// Not at all.
     Off,
@@ -121,14 +121,15 @@ pub enum Remember {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolRules {
-    /// Raises the approval level; never lowers it.
+    /// The lowest approval level of its calls, 0 to 4. It can only raise the level that follows from the effect.
     pub level: Option<Level>,
-    /// How long a yes lasts; missing: as `[approvals]` says. `envelope` (`run_python` alone): the walls are approved once, not every script.
+    /// How long an approval holds. Without this key, as `[approvals]` says. `envelope` (only `run_python`): it holds for each program with
+    /// the same sandbox settings.
     pub remember: Option<Remember>,
-    /// What arguments may be: a list of values (an absent argument takes the first), or bounds.
+    /// The values that arguments may have: a list, of which an absent argument takes the first, or bounds.
     #[serde(rename = "allowed_arguments")]
     pub arguments: BTreeMap<String, ArgumentRule>,
-    /// True: arguments without a rule are refused.
+    /// `true`: an argument that `allowed_arguments` does not name is refused.
     pub only_listed: bool,
     /// What its calls may use.
     #[serde(flatten)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use smart_default::SmartDefault;
 
@@ -14,7 +14,7 @@ use super::{AllowPattern, Files, Root, RootMode};
 use crate::model::Bytes;
 
 /// How much the static check of Python judges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
     /// Imports and constructs.
@@ -27,7 +27,7 @@ pub enum Check {
 }
 
 /// What becomes of what a program writes in a root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Writes {
     /// It is there at once.
@@ -68,9 +68,9 @@ enum UseForm {
 struct UseTable {
     /// The root's name.
     name: String,
-    /// `ro` (default): a view of it that cannot be written, whatever the root's own mode. `rw`: as the root's own mode says.
+    /// `ro`: a program can only read it. `rw`: a program can write where the root's own mode allows it.
     mode: RootMode,
-    /// What becomes of what is written: `direct` (default).
+    /// What happens to files that a program writes. `direct`: they are in the root at once.
     #[serde(rename = "writes")]
     _writes: Writes,
 }
@@ -94,22 +94,22 @@ pub struct Container {
     /// `docker` or `podman`.
     #[schemars(extend("enum" = ["docker", "podman"]))]
     pub engine: String,
-    /// The image, which must be there.
+    /// The image. It must be on this machine; none is pulled.
     #[schemars(extend("format" = "text"))]
     pub image: String,
-    /// `runc`, `crun` or `runsc` (gVisor); missing: the engine's own choice.
+    /// `runc`, `crun` or `runsc` (gVisor). Without this key, the engine chooses.
     #[schemars(extend("enum" = ["runc", "crun", "runsc"]))]
     pub runtime: Option<String>,
 }
 
-/// Living interpreters.
+/// Interpreters that keep their variables between calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Sessions {
-    /// How many at one time.
+    /// Most of them at the same time.
     #[default(4)]
     pub max: u32,
-    /// When an unused one ends, e.g. `10m`.
+    /// An unused one ends after this time, e.g. `10m`.
     #[default(Duration::from_mins(10))]
     pub idle: Duration,
 }
@@ -118,74 +118,78 @@ pub struct Sessions {
 #[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Python {
-    /// `python3`, another interpreter, or a virtual environment's; a path is relative to this file.
+    /// The interpreter: a name on the search path, or a path, which may be relative to this file and may lie in a virtual environment.
     #[schemars(extend("format" = "text"))]
     #[default("python3".to_owned())]
     pub interpreter: String,
-    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`; names and versions, no address, path or option.
+    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`. Names and versions only: no address, path or
+    /// option.
     #[schemars(extend("items" = entries("package")))]
     pub packages: Vec<String>,
-    /// Modules imported once and shared by copy-on-write.
+    /// Modules that are imported once and then shared by all programs.
     #[schemars(extend("items" = entries("module")))]
     #[default(["json", "re", "math", "statistics"].map(str::to_owned).into())]
     pub preload: Vec<String>,
-    /// The static check: `strict` (default), `imports` (the allowlist alone) or `off` (the jail alone).
+    /// What the static check looks at before a program runs. `strict`: imports and forbidden constructs. `imports`: imports only. `off`:
+    /// nothing; only the sandbox holds.
     pub check: Check,
-    /// Modules a program may import; `*`: any. Missing: none.
+    /// Modules that a program may import; `*` is any. Without this key, none.
     #[schemars(extend("items" = entries("module")))]
     pub allowed_imports: Vec<String>,
     /// Modules that the packages named in `packages` brought into the environment on this machine; a program may import these as well.
     #[serde(skip)]
     pub installed: Vec<String>,
-    /// Calls that the strict check lets through by name.
+    /// Calls that `check = "strict"` would refuse and that are allowed, by name.
     pub allowed_calls: Vec<String>,
-    /// Attributes that the strict check lets through by name.
+    /// Attributes that `check = "strict"` would refuse and that are allowed, by name.
     pub allowed_attributes: Vec<String>,
-    /// The only roots a program sees: a name, with the root's own mode, or `{ name = "project", mode = "ro" }`, a view that cannot be written.
+    /// The roots that a program sees. A name alone: with the mode of the root. `{ name = "project", mode = "ro" }`: read only. Without this
+    /// key, none.
     pub roots: Vec<RootUse>,
-    /// True: a program reaches what `[network]` allows, through the gate.
+    /// `true`: a program may contact what `[network]` allows.
     pub network: bool,
-    /// Wall-clock time, e.g. `10s`.
+    /// Longest run time, e.g. `10s`.
     #[default(Duration::from_secs(10))]
     pub timeout: Duration,
-    /// Processor time, e.g. `10s`.
+    /// Most processor time, e.g. `10s`.
     #[default(Duration::from_secs(10))]
     pub cpu: Duration,
-    /// Share of one core, e.g. `100%`, where a cgroup can be had.
+    /// Share of one core, e.g. `100%`. It holds where the machine has control groups.
     #[schemars(with = "String", extend("format" = "percent"))]
     #[default(100)]
     pub cpu_share: u32,
-    /// Memory of one program with all its processes, e.g. `256 MiB`.
+    /// Most memory of a program with all its processes, e.g. `256 MiB`.
     #[default(Bytes::mib(256))]
     pub memory: Bytes,
-    /// Processes and threads.
+    /// Most processes and threads of a program.
     #[schemars(range(min = 1))]
     #[default(16)]
     pub processes: u32,
-    /// Open descriptors of one process.
+    /// Most open files of one process.
     #[schemars(range(min = 1))]
     #[default(256)]
     pub open_files: u32,
-    /// Largest file a program writes.
+    /// Largest file that a program may write.
     #[default(Bytes::mib(64))]
     pub file_size: Bytes,
-    /// Its private /tmp.
+    /// Size of its private `/tmp`.
     #[default(Bytes::mib(64))]
     pub scratch: Bytes,
-    /// Longest output per stream; head and tail are kept.
+    /// Longest output of each stream. Of a longer one, begin and end are kept.
     #[default(Bytes::kib(64))]
     pub output: Bytes,
-    /// Living interpreters.
+    /// Interpreters that keep their variables between calls.
     pub sessions: Sessions,
-    /// The environment, otherwise empty.
+    /// Environment variables. A program has no others.
     pub env: BTreeMap<String, String>,
-    /// `auto` (default): the strongest this machine can prove, `container` excepted; or a name, then nothing weaker is used.
+    /// The sandbox. `auto`: the strongest that works on this machine, except `container`. A name: this one, and no program runs where it
+    /// does not work.
     #[schemars(extend("enum" = BACKENDS))]
     #[default("auto".to_owned())]
     pub backend: String,
-    /// What `backend = "container"` runs programs in.
+    /// The container for `backend = "container"`.
     pub container: Option<Container>,
-    /// Layers without which `run_python` is refused.
+    /// Layers of the sandbox that must work; else `run_python` is refused.
     #[schemars(extend("items" = json!({"type": "string", "enum": ["filesystem", "network", "processes", "syscalls", "memory"]})))]
     // Without `memory`: that layer is partial where the machine gives no memory control group.
     #[default(["filesystem", "network", "processes", "syscalls"].map(str::to_owned).into())]

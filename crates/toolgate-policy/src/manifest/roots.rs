@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::fault::Ledger;
@@ -35,7 +35,7 @@ impl Default for Place {
 }
 
 /// Whether a root may be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum RootMode {
     /// Read only.
     #[default]
@@ -46,13 +46,13 @@ pub enum RootMode {
     ReadWrite,
 }
 
-/// Bounds of a session folder.
+/// Limits of a session folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Quota {
-    /// All files together, e.g. `200 MiB`.
+    /// Size of all files together, e.g. `200 MiB`.
     pub bytes: Option<Bytes>,
-    /// Files and folders.
+    /// Number of files and folders.
     pub files: Option<u64>,
 }
 
@@ -60,21 +60,25 @@ pub struct Quota {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Root {
-    /// A folder, absolute or relative to this file, or `session`: a private scratch folder per session, wiped at its end.
+    /// The folder: an absolute path, a path relative to this file, or `session`. `session` is an empty private folder for each session,
+    /// which is deleted when the session ends.
     #[serde(rename = "path")]
     pub place: Place,
-    /// `ro` (default): read only. `rw`: read and write.
+    /// `ro`: files may be read. `rw`: files may be read and changed.
     pub mode: RootMode,
-    /// Patterns of what may be touched, relative to the root: `*` stays inside one folder, `**` crosses folders. Missing: nothing.
+    /// Patterns of the paths that calls may use, relative to the root. `*` stays inside one folder, `**` crosses folders; `**` alone is
+    /// everything. Without this key, no path is allowed.
     #[serde(rename = "allowed_paths")]
     pub allowed: Vec<AllowPattern>,
-    /// Patterns of what may not, whatever allows it; upper and lower case are one, and a denied folder denies what is below.
+    /// Patterns of the paths that calls may not use, even where `allowed_paths` allows them. Upper and lower case are the same. A denied
+    /// folder includes all that is below it.
     #[serde(rename = "denied_paths")]
     pub denied: Vec<DenyPattern>,
-    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    /// Patterns of files that others wrote, such as downloads or mail. The model is told that their content is untrusted, and `[approvals]
+    /// after_untrusted` applies once one of them was read.
     #[serde(rename = "untrusted_paths")]
     pub untrusted: Vec<DenyPattern>,
-    /// Bounds of a session folder.
+    /// Limits of a session folder.
     pub quota: Option<Quota>,
     /// The absolute paths, segment by segment, under which a caller may name it. Filled by [`super::Manifest::resolve_roots`];
     /// a session root has none of its own before its session begins.
@@ -90,7 +94,7 @@ impl Root {
 }
 
 /// What happens on a symbolic link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Symlinks {
     /// Refused.
@@ -104,14 +108,16 @@ pub enum Symlinks {
 #[derive(Debug, Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 pub struct Files {
-    /// Patterns of what may be touched in no root.
+    /// Patterns of the paths that calls may not use in any root.
     #[serde(rename = "denied_paths")]
     pub denied: Vec<DenyPattern>,
-    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    /// Patterns of files that others wrote, such as downloads or mail. The model is told that their content is untrusted, and `[approvals]
+    /// after_untrusted` applies once one of them was read.
     #[serde(rename = "untrusted_paths")]
     pub untrusted: Vec<DenyPattern>,
-    /// Files that other programs run later: a change of one is level 3. `defaults` (when missing: hooks, CI, editor and agent settings, shell
-    /// profiles, …), `builds`, or patterns. Empty: none.
+    /// Files that other programs run or obey later; a call that changes one has level 3. `defaults`: hooks, CI, settings of editors and
+    /// agents, shell profiles and the like. `builds`: files of build tools. Other entries are patterns. Without this key: `defaults`.
+    /// Empty: none.
     #[serde(deserialize_with = "LaterPattern::all")]
     #[schemars(with = "Vec<String>", extend("items" = entries("later pattern")))]
     #[default(LaterPattern::defaults())]
@@ -120,13 +126,13 @@ pub struct Files {
     /// defaults hold for the tools alone and programs stay at the level they had.
     #[serde(skip)]
     pub names_runs_later: bool,
-    /// Largest file that is read whole or written, e.g. `1 MiB`.
+    /// Largest file that a call may write or read whole, e.g. `1 MiB`.
     #[default(Bytes::mib(1))]
     pub max_file_size: Bytes,
-    /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.
+    /// Longest answer of a call, e.g. `64 KiB`. A longer one is cut, and says where to go on.
     #[default(Bytes::kib(64))]
     pub max_answer: Bytes,
-    /// `deny` (default), or `inside`: followed while they stay in the root, judged by where they lead.
+    /// `deny`: symbolic links are refused. `inside`: a link is followed while it stays in the root, and the rules apply to its target.
     pub symlinks: Symlinks,
 }
 

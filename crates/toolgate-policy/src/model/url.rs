@@ -22,7 +22,8 @@ pub struct HttpUrl {
 
 word_enum! {
     /// The two schemes of the web.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Scheme {
         /// Plain text.
         Http = "http",
