@@ -42,8 +42,9 @@ impl Tool for RunPython {
     fn card(&self) -> Card {
         Card {
             title: "Run Python",
-            description: "Runs a Python program in a sandbox: own /tmp, roots at /roots/NAME, no network unless opened. Print what you want to \
-                          see; the value of a last expression is shown. toolgate://policy names its roots, imports and limits.",
+            description: "Runs a Python program in a sandbox: own /tmp, roots at /roots/NAME, no network unless opened. Relative paths start in the \
+                          first root it may write to, else in /tmp: name files of other roots in full. Print what you want to see; the value of \
+                          a last expression is shown. toolgate://policy names its roots, imports and limits.",
             output_schema: Some(schema::output(json!({
                 "status": {"type": "string", "enum": ["ok", "exception", "limit", "killed", "sandbox_error"]},
                 "stdout": {"type": "string"},

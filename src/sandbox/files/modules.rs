@@ -1,4 +1,4 @@
-//! Which names are Python modules of a root: what a program that sees the root can import from there.
+//! What lies in the roots that a program sees: which names are Python modules of a root, and at which root a relative path leads to something.
 
 use std::collections::BTreeSet;
 
@@ -26,24 +26,34 @@ impl Roots {
         if names.is_empty() {
             return names;
         }
-        let roots = python_roots(manifest, profile).into_iter().filter_map(|(name, _)| {
-            let (root, hidden) = (self.find(session, name).ok()?, self.hidden(session, name).ok()?);
-            Some(ModuleRoot { manifest, name, root, hidden })
-        });
-        let roots: Vec<_> = roots.collect();
+        let roots: Vec<_> = self.program_roots(session, manifest, profile).collect();
         names.into_iter().filter(|name| roots.iter().any(|root| FOLDERS.iter().any(|folder| root.has(folder, name)))).collect()
+    }
+
+    /// The first root which the programs of a profile see and in which something lies at this path, as far as the patterns of the manifest show it.
+    pub(in crate::sandbox) fn root_of<'m>(&self, session: &str, manifest: &'m Manifest, profile: &str, path: &RelPath) -> Option<&'m str> {
+        let is_there = |root: &ProgramRoot<'_>| root.shows(path, Kind::File) || root.shows(path, Kind::Directory);
+        self.program_roots(session, manifest, profile).find(is_there).map(|root| root.name)
+    }
+
+    /// The roots which the programs of a profile see, as far as they can be opened.
+    fn program_roots<'m>(&self, session: &str, manifest: &'m Manifest, profile: &str) -> impl Iterator<Item = ProgramRoot<'m>> {
+        python_roots(manifest, profile).into_iter().filter_map(move |(name, _)| {
+            let (root, hidden) = (self.find(session, name).ok()?, self.hidden(session, name).ok()?);
+            Some(ProgramRoot { manifest, name, root, hidden })
+        })
     }
 }
 
-/// One root in which modules are looked for.
-struct ModuleRoot<'p> {
+/// One root that a program sees.
+struct ProgramRoot<'p> {
     manifest: &'p Manifest,
     name: &'p str,
     root: std::sync::Arc<Root>,
     hidden: Hidden,
 }
 
-impl ModuleRoot<'_> {
+impl ProgramRoot<'_> {
     /// Whether the module `name` lies in this folder.
     fn has(&self, folder: &str, name: &str) -> bool {
         let folder = RelPath::ROOT.join(folder);

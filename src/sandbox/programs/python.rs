@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Check, Manifest, Python};
-use crate::model::{Code, Failure, RunPython};
+use crate::model::{Code, Failure, RelPath, RunPython};
 use crate::policy::words::seen_root;
 use crate::policy::{program, python_network, python_roots};
 use crate::sandbox::Stage;
@@ -97,7 +97,8 @@ impl Runner {
         if let Some(gateway) = gateway {
             outcome.network = gateway.contacts();
         }
-        tell_roots(&mut outcome, &python_roots(&terms.manifest, &terms.profile), &views);
+        let root_of = |path: &RelPath| self.roots.root_of(&terms.session, &terms.manifest, &terms.profile, path);
+        tell_roots(&mut outcome, &spec.start(), &python_roots(&terms.manifest, &terms.profile), &views, root_of);
         Ok(outcome)
     }
 
@@ -340,9 +341,15 @@ fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<Strin
         .then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
 }
 
-/// Says which roots there are to a program that looked for a file below `/roots/`, or in the folder it starts in, and did not find it; and
-/// which folders are left out of a view.
-fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
+/// Where a program ended because it did not find a file below `/roots/` or by a relative path: adds the path that works, or which roots there are and
+/// which folders are left out of a view. `start`: where relative paths start. `root_of`: the root in which a relative path leads to something.
+fn tell_roots<'m>(
+    outcome: &mut Outcome,
+    start: &str,
+    roots: &[(&str, bool)],
+    views: &[View],
+    root_of: impl Fn(&RelPath) -> Option<&'m str>,
+) {
     const SHOWN: usize = 10;
     if outcome.status != Status::Exception {
         return;
@@ -350,14 +357,23 @@ fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
     let raised = outcome.stderr.lines().rev().find(|line| line.starts_with("FileNotFoundError") || line.starts_with("PermissionError"));
     let Some((raised, path)) = raised.and_then(|line| line.split_once(": '").or_else(|| line.split_once(": \""))) else { return };
     let is_missing = raised.starts_with("FileNotFoundError");
-    if !(path.starts_with("/roots") || is_missing && !path.starts_with('/')) {
+    let is_relative = !path.starts_with('/');
+    if !(path.starts_with("/roots") || is_missing && is_relative) {
+        return;
+    }
+    let before = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
+    let path = path.trim_start_matches("./").trim_end_matches(['\'', '"']);
+    if let Some(path) = RelPath::parse(path).ok().filter(|path| is_relative && !path.is_root())
+        && let Some(root) = root_of(&path)
+    {
+        outcome.evidence = Some(format!("{before}`{path}` exists as `/roots/{root}/{path}`; relative paths start in `{start}`"));
         return;
     }
     let all: Vec<String> = roots.iter().map(|root| seen_root(*root)).collect();
     let mut told = if all.is_empty() {
         "the program sees no root: `[python] roots` names none of the caller's".to_owned()
     } else {
-        format!("the program sees these roots: {}", all.join(", "))
+        format!("the program sees these roots: {}; relative paths start in `{start}`", all.join(", "))
     };
     if !is_missing {
         told.push_str("; what is denied in them is there by name and cannot be opened");
@@ -374,7 +390,6 @@ fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
         let some: Vec<String> = left_out.into_iter().take(SHOWN).collect();
         told = format!("{told}; left out whole, because something in them cannot be masked by itself: {}{more}", some.join(", "));
     }
-    let before = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
     outcome.evidence = Some(before + &told);
 }
 

@@ -149,7 +149,7 @@ fn each_call_sees_the_project_as_it_is_by_then_and_a_session_ends_where_its_mask
 }
 
 #[test]
-fn a_file_that_is_not_found_below_the_roots_says_which_roots_there_are() {
+fn a_file_that_is_not_found_is_named_where_a_root_has_it_and_else_the_roots_are() {
     let home = home("");
     let mut server = Server::greeted(&home, "2025-11-25");
     for code in ["open('/roots/projekt/a.txt')", "open('data.csv')", "import os\nos.listdir('/roots/project/no')"] {
@@ -159,6 +159,20 @@ fn a_file_that_is_not_found_below_the_roots_says_which_roots_there_are() {
             text.contains("the program sees these roots: `/roots/work` (read and write), `/roots/project` (read only)"),
             "{code}: {text}"
         );
+    }
+    // A relative path is tried in every root that the program sees. What is denied there is not named.
+    for (path, found) in [
+        ("src/apples.csv", Some("`src/apples.csv` exists as `/roots/project/src/apples.csv`; relative paths start in `/roots/work`")),
+        ("./src", Some("`src` exists as `/roots/project/src`; relative paths start in `/roots/work`")),
+        ("secrets/key.txt", None),
+        ("src/.env.local", None),
+        ("../project/.env", None),
+        ("tools.toml", None),
+    ] {
+        let answer = run(&mut server, &format!("open({path:?})"));
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text.contains(" exists as "), found.is_some(), "{text}");
+        assert!(found.is_none_or(|found| text.contains(found)), "{text}");
     }
     for code in ["open('/etc/nothing')", "print('FileNotFoundError: [Errno 2]: \\'/roots/x\\'')", "raise ValueError('/roots/x')"] {
         let answer = run(&mut server, code);
