@@ -39,7 +39,7 @@ pub fn import_hook(rules: &Rules) -> String {
         .replace("@EVERY@", if every { "True" } else { "False" })
         .replace("@IMPLIED@", &list(&tables::IMPLIED_MODULES.words))
         .replace("@REFUSED@", &list(&refused))
-        .replace("@SHOWN@", &quoted(&rules.shown_imports()))
+        .replace("@SHOWN@", &quoted(&rules.shown_imports("")))
         .replace("@WATCHED@", &list(&tables::WATCHED_EVENTS.words))
         .replace("@ROOTS@", if !judged || rules.imports_from_roots() { "True" } else { "False" })
         .replace("@EVENTS@", &EVENTS.to_string())

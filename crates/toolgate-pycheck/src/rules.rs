@@ -122,18 +122,32 @@ impl Rules {
         }
     }
 
-    /// The allowlist as a message shows it, cut to a line.
-    pub(super) fn shown_imports(&self) -> String {
+    /// The allowlist as a message shows it to a program that imports `module`: at most eight modules, first those of a similar name, then those from
+    /// outside the standard library. Where there are none of both, the first of the list.
+    pub(super) fn shown_imports(&self, module: &str) -> String {
+        const SHOWN: usize = 8;
+        const COMPARED: usize = 64;
         let Imports::Listed(listed) = &self.imports else { return "all".to_owned() };
         let of_roots = if self.imports_from_roots() { OF_ROOTS } else { "" };
         if listed.is_empty() {
             return format!("none{of_roots}");
         }
-        let mut shown = listed.iter().take(40).map(String::as_str).collect::<Vec<_>>().join(", ");
-        if listed.len() > 40 {
-            shown.push_str(", …");
+        // A comparison takes time by the product of both lengths. Up to a third of the letters may differ.
+        let difference = |name: &str| {
+            let longest = name.len().max(module.len());
+            let letters = if longest > COMPARED { longest } else { strsim::damerau_levenshtein(module, name) };
+            if letters * 3 <= longest { letters } else { usize::MAX }
+        };
+        let all = || listed.iter().map(String::as_str);
+        let mut names: Vec<&str> = all().filter(|name| difference(name) < usize::MAX || !tables::is_standard_module(name)).collect();
+        names.sort_by_cached_key(|name| difference(name));
+        if names.is_empty() {
+            names = all().collect();
         }
-        shown + of_roots
+        names.truncate(SHOWN);
+        let more = listed.len() - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}{of_roots}", names.join(", "))
     }
 
     pub(super) fn allows_call(&self, name: &str) -> bool {
@@ -180,10 +194,18 @@ mod tests {
         for refused in ["harvester", "json", "ctypes", "ctypes.util", "", "."] {
             assert!(!rules.allows_import(refused), "{refused}");
         }
-        assert!(rules.shown_imports().contains("modules of your roots"));
+        assert!(rules.shown_imports("").contains("modules of your roots"));
         let strict = Rules { check: Check::Strict, ..rules.clone() };
-        assert!(!strict.allows_import("harvest") && strict.shown_imports() == "none");
+        assert!(!strict.allows_import("harvest") && strict.shown_imports("") == "none");
         assert!(!Rules { modules: None, ..rules }.allows_import("harvest"));
+    }
+
+    #[test]
+    fn a_message_names_eight_modules_similar_names_and_packages_first() {
+        let rules = Rules::strict(["abc", "array", "ast", "bisect", "collections", "csv", "datetime", "numpy", "statistics", "time"]);
+        assert_eq!(rules.shown_imports("datetme"), "datetime, numpy and 8 more");
+        let standard = Rules::strict(["abc", "array", "ast", "bisect", "collections", "csv", "datetime", "json", "statistics", "time"]);
+        assert_eq!(standard.shown_imports(&"x".repeat(10_000)), "abc, array, ast, bisect, collections, csv, datetime, json and 2 more");
     }
 
     #[test]

@@ -98,15 +98,21 @@ pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool
         let told = of(Severity::Deny).filter(|finding| finding.module.as_ref().is_none_or(|module| modules.insert(module)));
         let lines: Vec<String> = told.map(|finding| line(finding, hints.insert(&finding.hint))).collect();
         let why = lacking.map(|wall| format!("\n  (`check = \"imports\"` acts as `strict` on this machine: {wall})")).unwrap_or_default();
-        let message = format!("the program is refused by reading it, nothing ran:\n{}{why}\n", lines.join("\n"));
-        let mut refusal =
-            Refusal::new(code_of(first.reason), message).rule("python").hint("change all of these and send the program again");
-        refusal.imports = missing(&report.findings).into();
+        let message = format!("the static check refuses the program, and nothing ran:\n{}{why}\n", lines.join("\n"));
+        let missing = missing(&report.findings);
+        let add = if missing.iter().all(|module| python::is_standard_module(module)) { "" } else { ADD };
+        let hint = format!("change all of these and send the program again{add}");
+        let mut refusal = Refusal::new(code_of(first.reason), message).rule("python").hint(hint);
+        refusal.imports = missing.into();
         return Err(refusal);
     }
     let warnings = of(Severity::Warn).map(|finding| line(finding, true)).collect();
     Ok(Program { source: report.source, warnings })
 }
+
+/// How a package comes to programs.
+const ADD: &str =
+    "; to add a package, a person names it in `[python] packages` of tools.toml, runs `toolgate packages sync` and restarts the server";
 
 /// The modules that a program imports and the allowlist lacks, each once, in the order of the program. Of packages from outside the standard
 /// library it is the package, which opens its public modules.
@@ -201,5 +207,10 @@ mod tests {
         assert!(check(&python, None, "import apples.trees\nprint(apples.trees.count())", false, &BTreeSet::new()).is_ok());
         let refusal = check(&python, None, "import apples._core, pears, os", false, &BTreeSet::new()).unwrap_err();
         assert_eq!(*refusal.imports, ["apples", "pears", "os"]);
+        let is_package = |code: &str| {
+            let refusal = check(&python, None, code, false, &BTreeSet::new()).unwrap_err();
+            refusal.hint.is_some_and(|hint| hint.contains("toolgate packages sync"))
+        };
+        assert!(is_package("import pears") && !is_package("import os"));
     }
 }

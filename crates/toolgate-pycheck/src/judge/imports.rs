@@ -32,7 +32,7 @@ impl<'a> Judge<'_, 'a> {
             return None;
         }
         let message = format!("`{module}` is not on the import allowlist");
-        let problem = import_problem("import", message, format!("allowed modules: {}", self.rules.shown_imports()));
+        let problem = import_problem("import", message, format!("allowed modules: {}", self.rules.shown_imports(module)));
         Some(Problem { module: Some(module.to_owned()), ..problem })
     }
 
@@ -96,7 +96,10 @@ impl<'a> Judge<'_, 'a> {
         let hint = if tables::is_standard_module(name) && !name.starts_with('_') && self.rules.allows_import(name) {
             format!("import `{name}` by itself")
         } else {
-            format!("use what `{module}` documents; modules come in through `import` alone, from: {}", self.rules.shown_imports())
+            format!(
+                "use a name that `{module}` documents; a module needs its own `import`, and these are allowed: {}",
+                self.rules.shown_imports(name)
+            )
         };
         Some(import_problem("import.name", message, hint))
     }
