@@ -1,4 +1,4 @@
-//! The smallest change of a manifest that would let a denied call through: found from the code, applied, and judged again.
+//! The change of a manifest that would let a denied call through: found from the code, applied, and judged again.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::decide::Decided;
 use crate::manifest::{AllowPattern, DomainPattern, Manifest, Mode, NamePattern, RootMode, Symlinks};
-use crate::model::{Action, Bytes, Code, Flag, Flags, Host, HttpUrl, Link, Target};
+use crate::model::{Action, Bytes, Code, Flag, Flags, Host, HttpUrl, Link, RelPath, Target};
 use crate::policy::address::is_public;
 use crate::policy::paths::place;
 use crate::policy::program::missing_imports;
@@ -17,7 +17,7 @@ use crate::policy::program::missing_imports;
 pub struct Change {
     /// The key, e.g. `roots.project.allowed_paths`.
     pub key: String,
-    /// What to do with it, e.g. `add "notes/a.txt"`.
+    /// What to do with it, e.g. `add "notes/**"`.
     pub what: String,
 }
 
@@ -99,11 +99,35 @@ fn lift_path(manifest: &mut Manifest, profile: &str, rule: &str, decided: &Decid
             format!("take \"{}\" out, or make it narrower", take(list, rule)?.as_str())
         }
         _ => {
-            let text = if target.path.is_root() { "**".to_owned() } else { literal(&target.path.to_string()) };
-            root.allowed.push(AllowPattern::parse(&text).ok()?);
-            format!("add \"{text}\"")
+            let is_folder = matches!(decided.action, Some(Action::ListDirectory(_) | Action::SearchFiles(_) | Action::CreateDirectory(_)));
+            let pattern = usual(&root.allowed, &target.path, is_folder)?;
+            let what = format!("add \"{}\"", pattern.as_str());
+            root.allowed.push(pattern);
+            what
         }
     })
+}
+
+/// The pattern that a person would write to allow a path: everything where nothing is allowed yet, else the topmost folder on the way in which nothing is
+/// allowed, else the files of the same ending beside it, else the path itself.
+fn usual(allowed: &[AllowPattern], path: &RelPath, is_folder: bool) -> Option<AllowPattern> {
+    let on_the_way = path.ancestors().take(path.segments().len() + usize::from(is_folder)).skip(1);
+    let folders: Vec<String> = on_the_way.map(|folder| literal(&folder.to_string()) + "/").collect();
+    let is_new = |folder: &&String| !allowed.iter().any(|pattern| pattern.as_str().starts_with(folder.as_str()));
+    let text = if allowed.is_empty() || path.is_root() {
+        "**".to_owned()
+    } else if let Some(folder) = folders.iter().find(is_new) {
+        format!("{folder}**")
+    } else {
+        let (_, name) = path.split_last()?;
+        let beside = folders.last().map_or("", String::as_str);
+        match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
+            Some((_, ending)) => format!("{beside}*.{}", literal(ending)),
+            None => literal(&path.to_string()),
+        }
+    };
+    let matches = AllowPattern::parse(&text).ok().filter(|pattern| pattern.matches(path));
+    matches.or_else(|| AllowPattern::parse(&literal(&path.to_string())).ok())
 }
 
 fn lift_network(manifest: &mut Manifest, rule: String, decided: &Decided) -> Option<Change> {
@@ -174,4 +198,28 @@ fn take<T>(list: &mut Vec<T>, rule: &str) -> Option<T> {
 
 fn quoted(words: &[impl fmt::Display]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_allowed_by_the_pattern_that_a_person_would_write() {
+        for (allowed, path, expected) in [
+            (&[][..], "notes/a.txt", "**"),
+            (&["src/**"], "notes/2026/a.txt", "notes/**"),
+            (&["notes/*"], "notes/2026/a.txt", "notes/2026/**"),
+            (&["src/**"], "sales.csv", "*.csv"),
+            (&["data/a.txt"], "data/b[1].csv", "data/*.csv"),
+            (&["src/**"], ".env", ".env"),
+            (&["src/**"], "a[1]/b.txt", "a[[]1]/**"),
+        ] {
+            let allowed: Vec<_> = allowed.iter().map(|pattern| AllowPattern::parse(pattern).unwrap()).collect();
+            let pattern = usual(&allowed, &RelPath::parse(path).unwrap(), false).unwrap();
+            assert_eq!(pattern.as_str(), expected, "{path}");
+        }
+        let folder = usual(&[AllowPattern::parse("src/**").unwrap()], &RelPath::parse("docs").unwrap(), true).unwrap();
+        assert_eq!(folder.as_str(), "docs/**");
+    }
 }

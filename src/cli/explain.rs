@@ -1,4 +1,4 @@
-//! `toolgate explain`: the verdict for one call, every step that led to it, the nearest pattern that failed, and the smallest change of
+//! `toolgate explain`: the verdict for one call, every step that led to it, the nearest pattern that failed, and the change of
 //! the manifest that would let the call through. For the operator: it may name what a model is not told.
 
 #![expect(clippy::disallowed_methods, reason = "a name is resolved as a call would, without calling")]
@@ -299,7 +299,7 @@ impl Explanation {
             out += &text.as_ref().map(|text| format!("\n{title}: {text}\n")).unwrap_or_default();
         }
         if let Some(then) = &self.then {
-            out += "\nthe smallest change that would let it through:\n";
+            out += "\na change of the manifest that would let it through:\n";
             let _ = self.changes.iter().try_for_each(|change| writeln!(out, "  {change}"));
             let _ = writeln!(out, "then: {}  {}", then.decision.as_str(), then.code);
         } else if verdict.decision == Decision::Deny && verdict.code != Code::PolicyInvalid {

@@ -190,7 +190,7 @@ denied_tools = ["delete_*"]
                 json!({}),
                 ("files.denied_paths[0]: take \"**/.env*\" out, or make it narrower", Some("ok")),
             ),
-            ("read_file", json!({"path": "data/x[1].md"}), json!({}), ("roots.data.allowed_paths: add \"x[[]1].md\"", Some("ok"))),
+            ("read_file", json!({"path": "data/x[1].md"}), json!({}), ("roots.data.allowed_paths: add \"*.md\"", Some("ok"))),
             (
                 "read_file",
                 json!({"path": "data/a.txt"}),

@@ -1,4 +1,4 @@
-//! The smallest change that would let a call through.
+//! The change of the manifest that would let a call through.
 
 use crate::mcp::home::{Home, Policy};
 
@@ -27,9 +27,9 @@ fn explain_names_every_change_that_is_needed_where_one_is_not_enough() {
         &home,
         &["explain", "write_file", "{\"path\":\"project/notes.txt\",\"content\":\"x\"}", "--manifest", home.manifest().to_str().unwrap()],
     );
-    let (_, changes) = text.split_once("the smallest change that would let it through:").unwrap_or_else(|| panic!("{text}"));
+    let (_, changes) = text.split_once("a change of the manifest that would let it through:").unwrap_or_else(|| panic!("{text}"));
     assert!(changes.contains("profiles.all.allowed_tools: add \"write_file\""), "{text}");
-    assert!(changes.contains("roots.project.allowed_paths: add \"notes.txt\""), "{text}");
+    assert!(changes.contains("roots.project.allowed_paths: add \"*.txt\""), "{text}");
     let text = said(&home, &["explain", "fetch", "{\"url\":\"http://docs.example.com/\"}"]);
     for needed in
         ["network.allowed_schemes: add \"http\"", "network.allowed_domains: add \"docs.example.com\"", "network.allowed_ports: add 80"]
