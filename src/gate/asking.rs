@@ -150,22 +150,26 @@ impl CallGate {
         }
         if !look.later.is_empty() {
             if matches!(case.action, Action::Fetch(_)) {
-                sentences.push("What will stand there is not known before it is fetched".to_owned());
+                sentences.push("The new content is not known before it is fetched".to_owned());
             }
             sentences.push(question::running_later(&look.later));
         }
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, &case.seen.opened, &look, &sentences, level, now_ns);
+        let own = effect::level(case.capability, case.action, case.screened, &case.seen.facts);
+        let mut text = question::text(case.action, &case.seen.opened, &look, &sentences, own, now_ns);
+        if level > own {
+            text.push_str("\nThis is asked more strictly than usual, because of the manifest, a reviewer or content from outside.");
+        }
         if let Some(code) = code {
             let _ = write!(text, "\nTo allow it, choose `{ONCE}` and type this code in `confirm`.\ncode: {code}");
         }
         if self.intake(&case.call.caller.session).0 {
-            text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
+            text.push_str("\nThis session has read content from outside. A stranger may have caused this call.");
         }
         let carried = crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default();
         if !carried.is_empty() {
             let counts = carried.iter().map(|count| format!("{} {}", count.count, crate::filter::escape_line(&count.type_)));
-            let _ = write!(text, "\nIts arguments carry: {}.", counts.collect::<Vec<_>>().join(", "));
+            let _ = write!(text, "\nIts arguments contain: {}.", counts.collect::<Vec<_>>().join(", "));
         }
         for warning in warnings(case) {
             let _ = write!(text, "\nThe static check warns:{}", crate::filter::escape(warning));

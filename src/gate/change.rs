@@ -218,7 +218,7 @@ impl Change {
         let lines = |count: usize| if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
         match (self.added, self.removed) {
             (added, _) if self.is_over_unseen => format!("Write {} over the whole content of", lines(added)),
-            (0, 0) if self.secrets.is_some() => "Write the same lines, but for masked secrets, to".to_owned(),
+            (0, 0) if self.secrets.is_some() => "Write the same lines, except masked secrets, to".to_owned(),
             (0, 0) => "Write the same lines to".to_owned(),
             (added, 0) => format!("Add {} to", lines(added)),
             (0, removed) => format!("Remove {} from", lines(removed)),
@@ -230,10 +230,10 @@ impl Change {
     /// beginning and from the end; the others are counted.
     fn write(&self, text: &mut String, most: usize) {
         if self.is_over_unseen {
-            text.push_str("\nWhat is there now is no text, or too long to be shown, and is lost.");
+            text.push_str("\nThe present content is lost. It is not shown: it is not text, or too long.");
         }
         if self.is_of_passages {
-            text.push_str("\nThe file is too long to be shown; these are the passages that change.");
+            text.push_str("\nThe file is too long to be shown. These passages of it change.");
         }
         let _ = write!(text, "\n{} line(s) added, {} removed:", self.added, self.removed);
         let first = if self.added > 0 { ChangeTag::Insert } else { ChangeTag::Delete };
@@ -263,8 +263,8 @@ impl Change {
         }
         // Whether a masked value already is the new one is not shown: the question would answer every guess.
         text.push_str(match self.secrets {
-            Some(Differs::Nothing) => "\nOnly secrets change, if anything does; they are masked here.",
-            Some(Differs::Text) => "\nSecrets are masked here, and written as they are.",
+            Some(Differs::Nothing) => "\nAt most secrets change. They are masked in this question.",
+            Some(Differs::Text) => "\nSecrets are masked in this question. The call writes them unmasked.",
             None => "",
         });
     }

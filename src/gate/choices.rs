@@ -65,10 +65,10 @@ fn title(case: &Case<'_>, scope: Scope) -> String {
             Action::EditFiles(_) if case.seen.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),
             Action::WriteFile(_) | Action::EditFiles(_) => format!("Yes, and every change of this file, {END}"),
             Action::RunPython(_) if remember(case.capability) == Remember::Envelope => {
-                format!("Yes, and any program in the same folders and network, {END}")
+                format!("Yes, and any program with the same folders and network, {END}")
             }
-            Action::RunPython(_) => format!("Yes, and this very program again, {END}"),
-            Action::Fetch(_) => format!("Yes, and this very request again, {END}"),
+            Action::RunPython(_) => format!("Yes, and this same program again, {END}"),
+            Action::Fetch(_) => format!("Yes, and this same request again, {END}"),
             Action::ReadFile(_)
             | Action::ListDirectory(_)
             | Action::SearchFiles(_)

@@ -13,19 +13,39 @@ use crate::policy::folders::made;
 use crate::policy::later::{Later, programs_reach};
 use crate::policy::{Capability, python_network, python_roots};
 
-/// The text of a question about `action` on what was `opened`; `sentences` stand right after the consequence.
+/// The text of a question about `action` on what was `opened`; `sentences` stand right after the consequence. `level`: of the action itself.
 pub(super) fn text(action: &Action, opened: &[Opened], look: &Look<'_>, sentences: &[String], level: Level, now_ns: i128) -> String {
     let changes = Changes::of(action, opened, look);
     let mut text = consequence(action, opened, &changes, now_ns, look.mask);
     for sentence in sentences {
         let _ = write!(text, ". {sentence}");
     }
-    let _ = write!(text, "\nLevel {}.", u8::from(level));
+    let _ = write!(text, "\n{}", meaning(action, opened, level, !look.later.is_empty()));
     detail(&mut text, action, opened, &changes, look);
     if let (Action::DeleteFile(_), Some(folder)) = (action, opened.first()) {
         below(&mut text, folder, look.mask);
     }
     text
+}
+
+/// What the level of an action means, as a sentence. `is_later`: it changes what another program runs later.
+const fn meaning(action: &Action, opened: &[Opened], level: Level, is_later: bool) -> &'static str {
+    match (level, action) {
+        (Level::Read, Action::Fetch(_)) => "This asks a web server for a page.",
+        (Level::Read, _) => "This changes nothing.",
+        (Level::Create, Action::RunPython(_)) => "This changes nothing that stays.",
+        (Level::Create, _) => "This creates something new and changes nothing that exists.",
+        (Level::Change, Action::RunPython(_)) => "This can change files that exist.",
+        (Level::Change, Action::WriteFile(_) | Action::EditFiles(_)) if opened.len() == 1 => "This changes a file that exists.",
+        (Level::Change, Action::EditFiles(_)) => "This changes files that exist.",
+        (Level::Change, _) => "This changes what exists.",
+        (Level::Destroy, Action::RunPython(_)) => "Some of what the program can do cannot be undone.",
+        (Level::Destroy, Action::WriteFile(_) | Action::EditFiles(_) | Action::CopyFile(_)) if is_later => {
+            "This changes what other programs do later."
+        }
+        (Level::Destroy, _) => "This cannot be undone.",
+        (Level::System, _) => "This changes the system.",
+    }
 }
 
 /// What goes with a folder, the first by name.
@@ -85,13 +105,13 @@ fn hosts(rules: &NetworkRules) -> String {
 pub(super) fn running_later(later: &[Later]) -> String {
     const NAMED: usize = 8;
     if let [one] = later {
-        return format!("{} is run later by {}, outside every sandbox of this server", spelled(&one.target), shown(&one.by));
+        return format!("{} is run later by {}, outside the sandbox", spelled(&one.target), shown(&one.by));
     }
     let mut sorted: Vec<&Later> = later.iter().collect();
     sorted.sort_unstable_by(|one, other| one.target.cmp(&other.target));
     let named: Vec<String> = sorted.iter().take(NAMED).map(|one| format!("{} by {}", spelled(&one.target), shown(&one.by))).collect();
     let more = if later.len() > NAMED { format!(" and {} more", later.len() - NAMED) } else { String::new() };
-    format!("These are run later, outside every sandbox of this server: {}{more}", named.join(", "))
+    format!("These files are run later, outside the sandbox: {}{more}", named.join(", "))
 }
 
 fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i128, mask: Mask) -> String {
@@ -226,23 +246,24 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
                 excerpt(text, "Its input", &masked(stdin), 5);
             }
             match session.as_deref() {
-                Some("new") => text.push_str("\nIn a new interpreter session, which stays open."),
+                Some("new") => text.push_str("\nIt starts an interpreter session, which stays open."),
                 Some(session) => {
-                    let _ = write!(text, "\nIn the interpreter session {}, with what earlier programs left there.", shown(session));
+                    let _ =
+                        write!(text, "\nIt runs in the interpreter session {} and sees what earlier programs left there.", shown(session));
                 }
                 None => {}
             }
             if *fresh {
-                text.push_str("\nIn a cold interpreter, which shares nothing with earlier calls.");
+                text.push_str("\nIt runs in a new interpreter, which shares nothing with earlier calls.");
             }
             if let Some(seconds) = timeout_s {
-                let _ = write!(text, "\nFor at most {seconds} s.");
+                let _ = write!(text, "\nIt may run for at most {seconds} s.");
             }
         }
         Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) | Action::CreateDirectory(_) => {}
     }
     if hides {
-        text.push_str("\nSecrets are masked here, and used as they are.");
+        text.push_str("\nSecrets are masked in this question. The call uses them unmasked.");
     }
 }
 
@@ -342,7 +363,7 @@ mod tests {
         let shown = |code: &str| text(&action(code), &[], &look(&Preview::default(), Treatment::Mask), &[], Level::Change, 0);
         let question = shown(&code);
         assert!(question.contains("import os; y") && !question.contains("MIIE"), "{question}");
-        assert!(question.ends_with("Secrets are masked here, and used as they are."), "{question}");
+        assert!(question.ends_with("Secrets are masked in this question. The call uses them unmasked."), "{question}");
         assert!(!shown("print(1)").contains("masked"));
     }
 
@@ -405,9 +426,9 @@ mod tests {
             text(&write(after), &[], &look(&preview, mask), &[], Level::Change, 0)
         };
         let gone = shown(key('Q'), "name = x\nend\n", Treatment::Mask);
-        assert!(gone.contains("- aws_access_key_id = [SECRET:") && gone.contains("written as they are"), "{gone}");
+        assert!(gone.contains("- aws_access_key_id = [SECRET:") && gone.contains("writes them unmasked"), "{gone}");
         let other = shown(key('Q'), &key('R'), Treatment::Mask);
-        assert!(other.contains("Only secrets change") && !other.contains("AKIA"), "{other}");
+        assert!(other.contains("At most secrets change") && !other.contains("AKIA"), "{other}");
         assert_eq!(shown(key('R'), &key('R'), Treatment::Mask), other, "a right guess is shown like a wrong one");
         assert!(shown(key('Q'), &key('R'), Treatment::Off).contains("+ aws_access_key_id = AKIA"), "where the manifest masks nothing");
     }

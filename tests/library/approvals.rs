@@ -358,5 +358,5 @@ async fn a_question_says_what_the_filters_found_in_the_arguments() {
     let (_, plain) = asked(&server, &client, "new\n").await;
     assert!(!plain.contains("carry"), "{plain}");
     let (_, told) = asked(&server, &client, "write to jane.doe@example.org or joe@example.org\n").await;
-    assert!(told.contains("\nIts arguments carry: 2 EMAIL."), "{told}");
+    assert!(told.contains("\nIts arguments contain: 2 EMAIL."), "{told}");
 }

@@ -258,7 +258,7 @@ fn one_line(question: &Value) -> String {
     let left = number("expires").saturating_sub(super::setup::wall_seconds());
     let first = plain(text(question, "text").lines().next().unwrap_or_default());
     let agreed = question.get("agreed").and_then(Value::as_array).map_or(0, Vec::len);
-    let mut line = format!("{id}  level {}  {left} s left  {principal}  {tool}  {first}", number("level"));
+    let mut line = format!("{id}  {left} s left  {principal}  {tool}  {first}");
     if number("needed") > 1 {
         let _ = write!(line, "  ({agreed} of {} operators agreed)", number("needed"));
     }

@@ -294,8 +294,8 @@ fn a_yes_for_a_program_holds_for_its_input_its_interpreter_and_its_time_alone() 
     for (more, shown) in [
         (json!({"stdin": "seen.txt\nlost\n"}), "seen.txt"),
         (json!({"stdin": ""}), "Run a Python program of 2 lines"),
-        (json!({"session": "new"}), "In a new interpreter session"),
-        (json!({"fresh": true}), "In a cold interpreter"),
+        (json!({"session": "new"}), "It starts an interpreter session"),
+        (json!({"fresh": true}), "It runs in a new interpreter"),
         (json!({"timeout_s": 59}), "59 s"),
     ] {
         let (message, _) = asked(&mut server, &run(&more));
@@ -313,12 +313,12 @@ fn a_move_into_scratch_says_that_the_file_goes_with_the_session() {
     let away = call("move_file", &json!({"from": "project/notes.txt", "to": "work/notes.txt"}));
     let (message, state) = asked(&mut server, &away);
     assert!(message.starts_with("Move project/notes.txt to work/notes.txt. What is moved is deleted when the session ends\n"), "{message}");
-    assert!(message.contains("\nLevel 3.") && message.contains("\ncode: "), "{message}");
+    assert!(message.contains("\nThis cannot be undone.") && message.contains("\ncode: "), "{message}");
     let refused = server.stateless("tools/call", &repeat(&away, &state, Some(yes("", "once"))));
     assert_eq!(code(&refused), "approval_not_explicit", "{refused}");
     // Within the project and within scratch nothing is lost.
     let (message, _) = asked(&mut server, &call("move_file", &json!({"from": "project/notes.txt", "to": "project/other.txt"})));
-    assert!(message.contains("\nLevel 2.") && !message.contains("session ends"), "{message}");
+    assert!(message.contains("\nThis changes what exists.") && !message.contains("session ends"), "{message}");
     assert!(went_well(&server.stateless("tools/call", &call("write_file", &json!({"path": "work/a", "content": "a"})))));
     assert!(went_well(&server.stateless("tools/call", &call("move_file", &json!({"from": "work/a", "to": "work/b"})))));
     // The other judge agrees.

@@ -77,7 +77,7 @@ fn edits_of_several_files_are_one_question_that_names_and_shows_each() {
         let said = make(&mut server, era, &long, "once");
         let message = said.message();
         assert!(
-            message.starts_with("Change 202 lines of 3 files: project/lib/long.txt, project/lib/a.txt, project/lib/deep/c.txt\nLevel 2."),
+            message.starts_with("Change 202 lines of 3 files: project/lib/long.txt, project/lib/a.txt, project/lib/deep/c.txt\nThis changes files that exist."),
             "{message}"
         );
         for part in [
@@ -140,7 +140,11 @@ fn a_grant_covers_edits_of_several_files_where_it_covers_each() {
                                {"path": "project/notes.txt", "old_text": "first", "new_text": "1st"}]});
     assert!(make(&mut server, era, &call("edit_files", &out), "session_root").question.is_some(), "and nothing beside it");
     assert!(unasked(&make(&mut server, era, &edit("project/notes.txt", "second", "2nd"), "deny")), "the root");
-    assert!(make(&mut server, era, &edits(&[("a.txt", "two", "2"), ("conftest.py", "tests", "x")]), "deny").message().contains("Level 3."));
+    assert!(
+        make(&mut server, era, &edits(&[("a.txt", "two", "2"), ("conftest.py", "tests", "x")]), "deny")
+            .message()
+            .contains("\nThis changes what other programs do later.")
+    );
 }
 
 #[test]

@@ -241,10 +241,11 @@ fn a_question_about_a_file_that_runs_later_says_what_runs_it() {
     ] {
         let said = make(&mut server, STATELESS, &write(path, "x\n"), "deny");
         let first = said.message().lines().next().unwrap_or_default();
-        let wanted = format!("{path} is run later by {by}, outside every sandbox of this server");
+        let wanted = format!("{path} is run later by {by}, outside the sandbox");
         assert!(first.starts_with(&format!("Create {path} (2 bytes)")) && first.ends_with(&wanted), "{first}");
         assert!(
-            said.message().contains("\nLevel 3.\n") && said.message().contains("choose `Yes, this once` and type"),
+            said.message().contains("\nThis changes what other programs do later.\n")
+                && said.message().contains("choose `Yes, this once` and type"),
             "{}",
             said.message()
         );
@@ -292,7 +293,7 @@ fn what_git_obeys_in_a_bare_repository_runs_later_whatever_its_folder_is_named()
     ] {
         let said = make(&mut server, STATELESS, &params, "deny");
         let message = said.message();
-        assert!(message.contains(" by git") && message.contains("run later") && message.contains("\nLevel 3.\n"), "{params}: {message}");
+        assert!(message.contains(" by git") && message.contains("run later") && message.contains("\ncode: "), "{params}: {message}");
     }
     // What is no part of a repository is asked about as any other file, and so are branches and objects of one.
     for path in ["project/web/hooks/use.ts", "project/web/config.json", "project/half/hooks/x", "project/store/refs/heads/new"] {

@@ -81,7 +81,7 @@ fn after_a_page_was_read_changes_rise_and_new_hosts_are_asked_for() {
 
     let after = call(&mut server, "write_file", &change);
     assert_eq!(form(&after), ["confirm", "decision"], "a change rose to level 3: {after}");
-    assert!(after.to_string().contains("taken in content from outside"), "{after}");
+    assert!(after.to_string().contains("read content from outside"), "{after}");
     let known = call(&mut server, "fetch", &url(port, 1));
     assert!(went_well(&known), "a host that was contacted stays open: {known}");
     let new = call(&mut server, "fetch", &url(port, 2));
