@@ -144,8 +144,8 @@ impl Run<'_> {
         let (call, shown) = match answered {
             Answer::Done { filtered, call_id } => (call_id, Shown::Answer(Box::new(filtered))),
             Answer::Refused { refusal, call_id } if refusal.code == Code::NoApprovalChannel && repeats => {
-                let why = format!("`{}` needs a person's approval, and several calls in one cannot wait for it", piece.name);
-                let alone = format!("call {} for it alone; a person is asked then", self.parts.tool);
+                let why = format!("`{}` needs a person's approval, and a call for several items cannot wait for it", piece.name);
+                let alone = format!("call {} for this item alone; then a person is asked", self.parts.tool);
                 (call_id, Shown::Refusal(Refusal { rule: refusal.rule, ..Refusal::new(refusal.code, why).hint(alone) }))
             }
             Answer::Refused { refusal, call_id } => (call_id, Shown::Refusal(refusal)),

@@ -243,7 +243,7 @@ impl Way<'_> {
         tokio::select! {
             slot = tokio::time::timeout(capability.timeout, self.gate.slot(&capability.caller.session, most)) => match slot {
                 Ok(Some(slot)) => Ok(slot),
-                _ => Err(Refusal::new(Code::Quota, format!("{most} calls are under way already, and none of them ended in time"))
+                _ => Err(Refusal::new(Code::Quota, format!("{most} calls are running already, and none of them ended in time"))
                     .rule("limits.concurrent_calls")
                     .retry_after(1)
                     .into()),
@@ -263,8 +263,8 @@ impl Way<'_> {
             server.refresh().await;
             if !server.gate().is_current(gate) {
                 let code = if approved { Code::ApprovalMismatch } else { Code::Conflict };
-                let refusal = Refusal::new(code, "the manifest changed while the call was being decided");
-                return Err(refusal.hint("make the call again; it is judged anew").into());
+                let refusal = Refusal::new(code, "the manifest changed while the call was being checked");
+                return Err(refusal.hint("make the call again").into());
             }
         }
         entry.start(granted.decision.clone(), granted.reach.sync(gate.manifest().audit.durability)).await?;
@@ -338,7 +338,7 @@ impl World for Way<'_> {
 }
 
 fn pulled() -> CallError {
-    CallError { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed }
+    CallError { refusal: Refusal::new(Code::Killed, "the emergency stop was switched on"), status: Status::Killed }
 }
 
 fn cancelled() -> Failure {

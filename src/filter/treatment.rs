@@ -129,7 +129,7 @@ fn denial(found: &Finding, settings: &Filters, scope: Scope<'_>) -> Refusal {
             let argument: String = super::escape_line(argument).chars().take(64).collect();
             Refusal::new(Code::ArgumentNotAllowed, format!("the argument `{argument}` holds {what} ({name})"))
                 .rule(if is_rule { format!("filters.{key}.input") } else { format!("filters.input.{key}") })
-                .hint("take it out and call again; it may not leave by this way")
+                .hint("remove it and call again; it may not be sent with this call")
         }
         // The list of codes has none for filters alone; the filter is a reviewer.
         _ => Refusal::new(Code::ReviewDenied, format!("the text holds {what} ({name})"))

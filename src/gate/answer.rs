@@ -74,9 +74,9 @@ impl CallGate {
         if pending.operator {
             self.forget(pending);
         }
-        Refusal::new(code, "what was approved is not what is there now: the call, a file or the manifest changed")
+        Refusal::new(code, "the approval does not fit any more: the call, a file or the manifest changed")
             .rule("approvals")
-            .hint("nothing was done; call again to be asked anew")
+            .hint("nothing was done; call again, and the person is asked again")
     }
 
     /// A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
@@ -164,15 +164,15 @@ fn answerer(case: &Case<'_>) -> String {
 
 pub(super) fn not_ours() -> Refusal {
     Refusal::new(Code::ApprovalMismatch, "the request state was not given by this server, was changed, or is too old")
-        .hint("nothing was done; call again without it to be asked anew")
+        .hint("nothing was done; call again without it, and the person is asked again")
 }
 
 pub(super) fn replayed() -> Refusal {
-    Refusal::new(Code::ApprovalReplayed, "this approval was used already; each is good for one call")
-        .hint("nothing was done; call again to be asked anew")
+    Refusal::new(Code::ApprovalReplayed, "this approval was used already; an approval allows one call")
+        .hint("nothing was done; call again, and the person is asked again")
 }
 
 pub(super) fn not_kept() -> Refusal {
-    Refusal::new(Code::NoApprovalChannel, "the approval could not be kept safely, so nobody was asked")
+    Refusal::new(Code::NoApprovalChannel, "the question could not be stored, so no person was asked")
         .hint("ask the operator to look at the server's log and state folder")
 }

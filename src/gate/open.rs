@@ -60,9 +60,9 @@ impl OpenQuestions {
 /// # Errors  `rate_limited`.
 pub(super) fn full(own: usize, all: usize, soonest: u64) -> Result<(), Refusal> {
     let what = if own >= PER_PRINCIPAL {
-        format!("{own} questions of this caller wait for a person, and no more than {PER_PRINCIPAL} may")
+        format!("{own} questions of this caller wait for a person; the most is {PER_PRINCIPAL}")
     } else if all >= IN_ALL {
-        format!("{all} questions wait for a person, and no more than {IN_ALL} may")
+        format!("{all} questions wait for a person; the most is {IN_ALL}")
     } else {
         return Ok(());
     };

@@ -32,7 +32,7 @@ impl CallGate {
         let is_repeated = repeat.is_some();
         let pending = match repeat {
             Some(Repeat { answer: Some(_), .. }) => {
-                let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
+                let refusal = Refusal::new(Code::ApprovalWrongChannel, "only an operator can approve this call");
                 return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
             }
             Some(Repeat { pending, .. }) if pending.operator => pending,
@@ -56,7 +56,7 @@ impl CallGate {
                 self.forget(&pending);
                 note(case.entry, Event::ApprovalExpired, &pending.id, json!({"reason": Code::ApprovalExpired}));
                 let refusal = Refusal::new(Code::ApprovalExpired, "the operators whose approval is needed did not all answer in time");
-                return Err(refusal.rule("approvals").hint("nothing was done; call again to ask anew"));
+                return Err(refusal.rule("approvals").hint("nothing was done; call again, and the operators are asked again"));
             }
             Decision::Ask => {}
         }
@@ -97,11 +97,11 @@ impl CallGate {
                 // The question stays until its end: the same call, made again, finds the answer. Clients take a call back when a person takes long.
                 () = case.asker.gone() => {
                     let code = if case.asker.is_cancelled() { Code::Cancelled } else { Code::ApprovalExpired };
-                    return Err(Refusal::new(code, "nobody waited for the operator's answer any more; the question stays, and the same call finds its answer"));
+                    return Err(Refusal::new(code, "the client stopped waiting for the operator's answer; the question stays open, and the same call made again gets the answer"));
                 }
                 () = self.killed() => {
                     self.forget(pending);
-                    return Err(Refusal::new(Code::Killed, "the emergency stop was pulled while an operator was being asked"));
+                    return Err(Refusal::new(Code::Killed, "the emergency stop was switched on while an operator was being asked"));
                 }
             }
         }

@@ -202,7 +202,7 @@ impl CallGate {
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = self.killed() => Err(Refusal::new(Code::Killed, "the emergency stop was pulled while a person was being asked")),
+            () = self.killed() => Err(Refusal::new(Code::Killed, "the emergency stop was switched on while a person was being asked")),
         }
     }
 

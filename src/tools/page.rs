@@ -154,7 +154,7 @@ fn named(page: &Page) -> Option<String> {
 fn whole(page: &Page, what: &str) -> Result<(), Failure> {
     if page.truncated {
         let message = format!("the {what} is larger than the {} that were read of it", Bytes(page.body.len() as u64));
-        return Err(Failure::new(Code::ResponseTooLarge, message).hint("`network.max_response` is what is read of one answer"));
+        return Err(Failure::new(Code::ResponseTooLarge, message).hint("`network.max_response` limits what is read of one response"));
     }
     Ok(())
 }

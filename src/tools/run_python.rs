@@ -28,7 +28,7 @@ arguments! {
     /// Most seconds.
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,
-    /// A cold interpreter.
+    /// A new interpreter.
     fresh: bool = false,
 }
 
@@ -59,8 +59,8 @@ impl Tool for RunPython {
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let Args { code, session, stdin, timeout_s, fresh } = Args::read(arguments)?;
         if fresh && session.as_deref().is_some_and(|session| session != "new") {
-            let why = "`fresh` starts a cold interpreter, and this `session` is one that runs already, with its variables";
-            return Err(Refusal::new(Code::ArgumentInvalid, why).hint("leave one of the two out, or give `session: \"new\"` with `fresh`"));
+            let why = "`fresh` starts a new interpreter, but this `session` continues one that runs already";
+            return Err(Refusal::new(Code::ArgumentInvalid, why).hint("leave out one of the two, or give `session: \"new\"` with `fresh`"));
         }
         let within = without_fence(&code);
         let fenced = within.is_some();
@@ -206,7 +206,7 @@ fn text(outcome: &Outcome) -> String {
             let _ = writeln!(text, "[the program was killed{by}]");
         }
         (Status::SandboxError, _) => {
-            let _ = writeln!(text, "[the sandbox failed: {}]", outcome.evidence.as_deref().unwrap_or("the server's log knows more"));
+            let _ = writeln!(text, "[the sandbox failed: {}]", outcome.evidence.as_deref().unwrap_or("the server's log says more"));
         }
         (Status::Ok | Status::Exception | Status::Limit, _) => {}
     }

@@ -136,19 +136,19 @@ fn mismatch(target: &Target, index: usize, why: &Mismatch) -> Failure {
                 .hint("add lines around it until it is unique, or set replace_all")
         }
         Mismatch::None { near: Some((line, true)) } => {
-            failure(format!("is not in the file; line {line} differs from it in white space alone"))
+            failure(format!("is not in the file; line {line} differs from it only in white space"))
                 .hint(format!("read the file from offset {line} and copy the passage exactly"))
         }
         Mismatch::None { near: Some((line, false)) } => failure(format!("is not in the file; the nearest passage begins at line {line}"))
             .hint(format!("read the file from offset {line}")),
-        Mismatch::None { near: None } => failure("is not in the file, and nothing is like it".to_owned()).hint("read the file again"),
+        Mismatch::None { near: None } => failure("is not in the file, and nothing similar is in it".to_owned()).hint("read the file again"),
     }
 }
 
 fn on_masked_line(target: &Target, index: usize, line: usize, names: &[&'static str]) -> Failure {
     masked_content(
         format!(
-            "`edits[{index}].old_text` takes in line {line} of `{target}`, where a secret is masked ({}); nothing was changed",
+            "`edits[{index}].old_text` covers line {line} of `{target}`, where a secret is masked ({}); nothing was changed",
             listed(names)
         ),
         "edit the lines around it and leave masked lines out of old_text; a secret itself is changed by its owner",
@@ -157,10 +157,8 @@ fn on_masked_line(target: &Target, index: usize, line: usize, names: &[&'static 
 
 fn writes_mask(target: &Target, index: usize, name: &str) -> Failure {
     masked_content(
-        format!(
-            "`edits[{index}].new_text` holds `[SECRET:{name}]`, which would be written to `{target}` as it stands; nothing was changed"
-        ),
-        "leave masks out of new_text: a mask carries no secret to another place",
+        format!("`edits[{index}].new_text` holds `[SECRET:{name}]`, which would be written to `{target}` literally; nothing was changed"),
+        "leave masks out of new_text: a mask is not replaced by its secret",
     )
 }
 

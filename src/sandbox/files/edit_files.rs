@@ -98,7 +98,7 @@ impl Roots {
 /// A failure after the first files of a call were changed.
 fn half_done(target: &Target, count: usize) -> Failure {
     let why =
-        format!("`{target}` could not be replaced after {count} files of the call were changed; it and those after it are as they were");
+        format!("`{target}` could not be replaced after {count} files of the call were changed; it and the files after it are unchanged");
     Failure::new(Code::Conflict, why).hint("read all files of the call again")
 }
 

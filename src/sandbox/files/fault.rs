@@ -19,10 +19,10 @@ pub(super) fn fault(errno: Errno, target: &Target, doing: &str) -> Failure {
         Errno::ROFS => failure(Code::RootReadOnly, "the file system is read-only"),
         Errno::NAMETOOLONG => failure(Code::PathMalformed, "the name is too long for this file system"),
         Errno::BUSY | Errno::TXTBSY => failure(Code::Conflict, "it is in use"),
-        Errno::ACCESS | Errno::PERM | Errno::BADF => failure(Code::PathNotAllowed, "the operating system does not let this server"),
+        Errno::ACCESS | Errno::PERM | Errno::BADF => failure(Code::PathNotAllowed, "the operating system does not permit it"),
         Errno::CANCELED => failure(Code::Cancelled, "the call was cancelled"),
-        Errno::IO => failure(Code::DiskFailed, "the disk failed, and what stands there now is not certain to last")
-            .hint("tell the operator, and read it again before anything is built on it"),
+        Errno::IO => failure(Code::DiskFailed, "the disk failed, and the present content of the file may be lost")
+            .hint("tell the operator, and read it again before you use it"),
         other => failure(Code::Internal, &format!("the system answered {other}")),
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn missing(target: &Target) -> Failure {
 
 /// It is not what was judged any more.
 pub(super) fn changed(target: &Target) -> Failure {
-    Failure::new(Code::Conflict, format!("`{target}` changed while the call was being judged; nothing was changed"))
+    Failure::new(Code::Conflict, format!("`{target}` changed while the call was being checked; nothing was changed"))
         .hint("read it again and repeat the call")
 }
 

@@ -44,8 +44,8 @@ impl<'a> Leak<'a> {
         for entry in from.fact.below.iter().filter(|entry| entry.kind == Kind::File) {
             stop.check()?;
             if stop.is_late() {
-                let why = format!("`{}` could not be looked through for masked secrets in the time of a call", from.target);
-                return Err(Failure::new(Code::Timeout, why).hint("bring over less at once, or ask the operator for a longer `timeout`"));
+                let why = format!("`{}` could not be searched for masked secrets in time", from.target);
+                return Err(Failure::new(Code::Timeout, why).hint("copy or move less at once, or ask the operator for a longer `timeout`"));
             }
             let target = Target { root: from.target.root.clone(), path: entry.path.clone() };
             let path = entry.path.rebased(from.path(), &RelPath::ROOT).ok_or_else(|| changed(&target))?;
@@ -61,8 +61,8 @@ impl<'a> Leak<'a> {
         };
         let (file, seen) = opened.map_err(failed)?;
         let Some(bytes) = read_whole(&file, seen.size, LOOKED_THROUGH).map_err(failed)? else {
-            let why = format!("`{target}` is larger than {LOOKED_THROUGH}, too large to be looked through for masked secrets");
-            return Err(masked_content(why, "keep it in its own root, or bring it over in parts"));
+            let why = format!("`{target}` is larger than {LOOKED_THROUGH}, too large to be searched for masked secrets");
+            return Err(masked_content(why, "leave it in its root, or copy it in parts"));
         };
         let names = self.known.names(&bytes);
         if !is_judged(&seen) || !is_judged(&Stat::of(&file).map_err(failed)?) {
@@ -81,10 +81,10 @@ impl<'a> Leak<'a> {
 
     fn refused(&self, target: &Target, names: &[&'static str]) -> Failure {
         let why = format!(
-            "`{target}` holds masked secrets ({}), and programs see `{}` as it is; there they would read what the masks hide",
+            "`{target}` holds masked secrets ({}), and Python programs read files of `{}` without masks",
             listed(names),
             self.to.root
         );
-        masked_content(why, "keep it in its own root, or write a file without the secrets")
+        masked_content(why, "leave it in its root, or write a file without the secrets")
     }
 }

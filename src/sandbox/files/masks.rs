@@ -110,7 +110,7 @@ pub(super) fn masked_content(why: String, hint: &str) -> Failure {
 
 /// The answer where a form was asked for that no mask can stand in.
 pub(super) fn no_form(target: &Target, names: &[&'static str]) -> Failure {
-    let why = format!("`{target}` holds secrets ({}), which are masked in text and would be shown in this form", listed(names));
+    let why = format!("`{target}` holds secrets ({}), which are masked in text and cannot be masked in this form", listed(names));
     masked_content(why, "where the file is UTF-8, read it as text, with any `offset` and `limit`")
 }
 

@@ -176,7 +176,7 @@ fn present(opened: &Opened, stop: &Stop) -> Result<Content, Failure> {
         if !stop.is_late() {
             return Ok(());
         }
-        let what = format!("`{}` could not be read whole in the time of a call, so nobody could be asked about it", opened.target);
+        let what = format!("`{}` could not be read whole in time, so no person could be asked about it", opened.target);
         Err(Failure::new(Code::Timeout, what).hint("split it, or ask the operator for a longer `timeout`"))
     })?;
     Ok(Content { sha256, shown: None })

@@ -167,7 +167,7 @@ pub(super) fn is_replacing(from: &Opened, to: &Opened) -> Result<bool, Failure> 
         (_, Kind::Absent) => Ok(false),
         (Kind::File, Kind::File) => Ok(true),
         _ => Err(Failure::new(Code::AlreadyExists, format!("`{}` exists", to.target))
-            .hint("give the whole new path, or delete what stands there first")),
+            .hint("give the whole new path, or delete the existing entry first")),
     }
 }
 

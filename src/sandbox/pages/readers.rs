@@ -72,9 +72,9 @@ impl Readers {
         // At either end the future is dropped, and the reader is killed with it.
         let read = tokio::select! {
             biased;
-            () = stop.cancelled() => return Err(Failure::new(Code::Killed, "the emergency stop was pulled")),
+            () = stop.cancelled() => return Err(Failure::new(Code::Killed, "the emergency stop was switched on")),
             read = timeout(patience, work) => read.unwrap_or_else(|_| {
-                Err(Failure::new(Code::Timeout, "the page is too tangled to be read in time")
+                Err(Failure::new(Code::Timeout, "the page could not be converted in time")
                     .hint("ask for `format` html, or for another page"))
             }),
         };
@@ -155,8 +155,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const UNSTARTED: &str = "no process could be started to read the page in";
-const UNWALLED: &str = "this machine offers no walls to read a page behind";
+const UNSTARTED: &str = "no process could be started to read the page";
+const UNWALLED: &str = "this machine has no sandbox in which a page can be read";
 
 fn unavailable(message: &str, why: &dyn std::fmt::Display) -> Failure {
     tracing::error!(%why, message);

@@ -307,7 +307,7 @@ impl Runner {
         let (manifest, session) = (&terms.manifest, terms.session.as_str());
         let dir: Arc<OwnedFd> = self.roots.folder(session, name)?;
         let refuse = |why: String| {
-            Failure::new(Code::RootNotEnforceable, format!("Python cannot be shown `{name}`: {why}"))
+            Failure::new(Code::RootNotEnforceable, format!("programs cannot get the root `{name}`: {why}"))
                 .hint("the manifest's `[python] roots` must name a folder whose denied entries can be masked")
         };
         let rules = manifest.roots.get(name).ok_or_else(|| refuse("the manifest has no such root".to_owned()))?;

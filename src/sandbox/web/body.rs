@@ -64,7 +64,10 @@ impl Coding {
         };
         let is_cut = bytes.len() > limit || !is_whole;
         if bytes.len() > believed(wire.len() - rest.len()) || (bytes.is_empty() && !is_whole) {
-            return Err(Failure::new(Code::ResponseTooLarge, "the response is a decompression bomb: it grows more than a hundredfold"));
+            return Err(Failure::new(
+                Code::ResponseTooLarge,
+                "the response unpacks to more than a hundred times its size (a decompression bomb)",
+            ));
         }
         if decoded.is_err() && !is_cut {
             return Err(broken("the response's compressed body is broken"));

@@ -262,7 +262,7 @@ impl Egress {
         }
         let message = format!("more than {} redirects", rules.max_redirects);
         Err(Failure::new(Code::TooManyRedirects, message)
-            .hint("the site sends its readers in circles, or `network.max_redirects` is too low")
+            .hint("the site redirects in a loop, or `network.max_redirects` is too low")
             .into())
     }
 
@@ -345,7 +345,7 @@ fn judge_host(hosts: Option<&[String]>, from: &HttpUrl, to: &HttpUrl) -> Result<
 
 /// Nobody can be asked in the middle of a request: the hop is one to be asked for as a call of its own.
 fn unasked(from: &HttpUrl, to: &HttpUrl) -> Refusal {
-    let what = "a host that this session has not contacted, after it has taken in content from outside";
+    let what = "a host that this session has not contacted before it read content from outside";
     Refusal::new(Code::NoApprovalChannel, format!("`{}` redirects to `{}`, {what}", from.origin(), to.origin()))
         .rule("approvals.after_untrusted")
         .hint(format!("fetch `{}` itself, which asks a person", to.as_str().chars().take(300).collect::<String>()))

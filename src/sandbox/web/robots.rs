@@ -78,7 +78,7 @@ impl Robots {
         let (message, hint) = if self.reachable {
             (format!("the site `{}` asks programs not to read this page", url.origin()), "read another page, or ask the person to open it")
         } else {
-            (format!("the robots.txt of `{}` cannot be read, so nothing of it is", url.origin()), "try again later")
+            (format!("the robots.txt of `{}` cannot be read, so no page of it is read", url.origin()), "try again later")
         };
         Err(Refusal::new(Code::RobotsDisallowed, message).rule("network.robots").hint(hint).into())
     }

@@ -236,7 +236,7 @@ fn a_page_that_must_be_asked_for_is_asked_for_alone() {
     assert!(went_well(&server.stateless("tools/call", &json!({"name": "fetch", "arguments": {"url": urls[0]}}))));
     let answer = server.stateless("tools/call", &json!({"name": "fetch_many", "arguments": {"urls": urls}}));
     assert_eq!(codes(&answer), ["ok", "no_approval_channel"], "{answer}");
-    assert!(shown(&answer).contains("call fetch for it alone; a person is asked then"), "{answer}");
+    assert!(shown(&answer).contains("call fetch for this item alone; then a person is asked"), "{answer}");
     let alone = server.stateless("tools/call", &json!({"name": "fetch", "arguments": {"url": urls[1]}}));
     assert_eq!(alone["result"]["resultType"], "input_required", "{alone}");
 }

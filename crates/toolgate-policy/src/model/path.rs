@@ -25,7 +25,7 @@ impl CallPath {
     /// that acts on nothing, a space at either end of a segment, a segment over 255 or a path over 4096 bytes.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         match within(text) {
-            Some(path) => Self::read(&path).and_then(|_| Err(malformed(text, "it is more than the path").hint(format!("write `{path}`")))),
+            Some(path) => Self::read(&path).and_then(|_| Err(malformed(text, "it is not the plain path").hint(format!("write `{path}`")))),
             None => Self::read(text),
         }
     }

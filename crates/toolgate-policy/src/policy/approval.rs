@@ -97,7 +97,7 @@ pub(super) fn decide(capability: &Capability, action: &Action, level: Level, wha
         Mode::Deny => {
             return said(
                 Decision::Deny,
-                Refusal::new(Code::LevelDenied, format!("{what} is closed here")).hint("find a way that does less"),
+                Refusal::new(Code::LevelDenied, format!("{what} is not allowed here")).hint("use a call of a lower level"),
             );
         }
         Mode::First if remembered(capability, action, level, grant, state) => {
@@ -157,25 +157,25 @@ fn remembered(capability: &Capability, action: &Action, level: Level, target: Op
 
 /// Line 15.
 fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answer, offered: &[Scope]) -> Result<Worth, Refusal> {
-    let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
+    let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again, and the person is asked again");
     if answer.used {
-        return Err(no(Code::ApprovalReplayed, "this approval was used already; each is good for one call"));
+        return Err(no(Code::ApprovalReplayed, "this approval was used already; an approval allows one call"));
     }
     if answer.for_principal != capability.caller.principal {
         return Err(no(Code::ApprovalWrongPrincipal, "this approval was given to another caller"));
     }
     match answer.channel {
         AnswerChannel::Client if mode == Mode::Operator => {
-            return Err(no(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone"));
+            return Err(no(Code::ApprovalWrongChannel, "only an operator can approve this call"));
         }
-        AnswerChannel::Other => return Err(no(Code::ApprovalWrongChannel, "the answer came over a channel that does not count")),
+        AnswerChannel::Other => return Err(no(Code::ApprovalWrongChannel, "the answer came neither from the client nor from an operator")),
         AnswerChannel::Client | AnswerChannel::Operator => {}
     }
     if answer.expires.is_some_and(|end| answer.at >= end) {
         return Err(no(Code::ApprovalExpired, "the answer came too late"));
     }
     if answer.binding != answer.binding_now {
-        return Err(no(Code::ApprovalMismatch, "what was approved is not what is there now: the call, a file or the manifest changed"));
+        return Err(no(Code::ApprovalMismatch, "the approval does not fit any more: the call, a file or the manifest changed"));
     }
     if answer.channel == AnswerChannel::Operator {
         if answer.response.as_ref().is_some_and(|response| response.action != "accept") {
@@ -201,7 +201,7 @@ fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String>
     approvers.sort_unstable();
     approvers.dedup();
     let lacking = usize::saturating_sub(needed, approvers.len());
-    (lacking > 0).then(|| format!("{lacking} more operator(s) must agree; nobody counts twice or for a call of their own"))
+    (lacking > 0).then(|| format!("{lacking} more operator(s) must agree; an operator counts once, and not for their own call"))
 }
 
 /// The refusal of a call that a person was asked about and refused.
@@ -211,7 +211,7 @@ fn declined(code: Code, message: &str) -> Refusal {
 
 /// The refusal of a call whose answer is neither a yes nor a no: no person may have seen the question.
 fn unclear(message: &str) -> Refusal {
-    Refusal::new(Code::ApprovalNotExplicit, message).hint("nothing was done; make the call again to ask anew")
+    Refusal::new(Code::ApprovalNotExplicit, message).hint("nothing was done; call again, and the person is asked again")
 }
 
 /// The client's form: `accept` alone is no approval, for some clients send it for nobody.
@@ -228,22 +228,22 @@ fn judge_response(level: Level, code: Option<&str>, response: &Response, offered
         // INVARIANT: a yes goes no further than the question offered, whatever a client answers.
         Some(_) => {
             let words: Vec<&str> = offered.iter().map(|scope| scope.as_str()).collect();
-            let what = format!("the answer is none of those that were offered: `deny`, `{}`", words.join("`, `"));
+            let what = format!("the answer is not one of those that were offered: `deny`, `{}`", words.join("`, `"));
             return Err(declined(Code::ApprovalNotExplicit, &what));
         }
         // So is the error of a client that could not ask.
-        None => return Err(unclear("the answer holds no decision")),
+        None => return Err(unclear("the answer contains no decision")),
     }
     if response.content.keys().any(|name| !matches!(name.as_str(), "decision" | "confirm")) {
-        return Err(unclear("the answer holds fields that were not asked for"));
+        return Err(unclear("the answer contains fields that were not asked for"));
     }
     match (response.content.get("confirm"), code) {
         (Some(given), Some(code)) if given.as_str() == Some(code) => Ok(()),
         (Some(given), Some(code)) if given.as_str().is_some_and(|given| given.trim().eq_ignore_ascii_case(code)) => {
-            Err(unclear("the code in `confirm` must be written as it was shown, in capitals and without blanks"))
+            Err(unclear("the code in `confirm` must be written as it was shown, in capitals and without spaces"))
         }
         (Some(_), Some(_)) => Err(unclear("the code in `confirm` is not the one that was shown")),
-        (Some(_), None) => Err(unclear("the answer holds a code in `confirm`, and none was shown")),
+        (Some(_), None) => Err(unclear("the answer contains a code in `confirm`, but none was shown")),
         (None, _) if level < Level::Destroy => Ok(()),
         (None, _) => Err(unclear("the code that was shown is missing in `confirm`")),
     }

@@ -28,11 +28,10 @@ impl Capability {
             judge_flags(&self.profile, held, self.spec, Flags::of(&[Flag::WriteFile]))?;
         }
         if let Some(oddity) = malformed {
-            return Err(Refusal::new(Code::ArgumentInvalid, format!("the arguments cannot be read in one way only: {oddity}"))
-                .hint("send every name once"));
+            return Err(Refusal::new(Code::ArgumentInvalid, format!("the arguments are ambiguous: {oddity}")).hint("send every name once"));
         }
         let rules = self.tool_rules();
-        // A name that the tool does not know is otherwise told with all other faults of the form, where the tool reads its arguments.
+        // A name that the tool does not know is reported with all other faults of the form otherwise, where the tool reads its arguments.
         if let Some(rules) = rules.filter(|rules| rules.only_listed)
             && let Some(name) = arguments.keys().find(|name| !rules.arguments.contains_key(*name))
         {
@@ -41,7 +40,7 @@ impl Capability {
             let code = if is_known { Code::ArgumentNotAllowed } else { Code::UnknownArgument };
             return Err(Refusal::new(code, format!("`{name}` may not be given to `{}`", self.spec.name))
                 .rule(format!("tools.{}.only_listed", self.spec.name))
-                .hint(format!("leave it out; open are: {}", listed.join(", "))));
+                .hint(format!("leave it out; these may be given: {}", listed.join(", "))));
         }
         let mut complete = arguments.clone();
         for (name, rule) in rules.iter().flat_map(|rules| &rules.arguments) {

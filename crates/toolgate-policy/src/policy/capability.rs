@@ -62,7 +62,7 @@ pub fn admit(
             .hint("the operator sees the reason with `toolgate doctor`"));
     }
     let Some((name, profile)) = caller.profile.as_deref().and_then(|name| manifest.profiles.get_key_value(name)) else {
-        return Err(Refusal::new(Code::NoProfile, "this caller has no profile here, so nothing is open to it")
+        return Err(Refusal::new(Code::NoProfile, "this caller has no profile, so it may call no tool")
             .rule("clients")
             .hint("the operator gives profiles in `[clients]`, or starts the server with `--profile NAME`"));
     };
@@ -70,9 +70,9 @@ pub fn admit(
         let (who, option) = if caller.is_suspended_by_session() {
             ("this session is".to_owned(), format!("--session {}", caller.session))
         } else {
-            (format!("`{}` is, in all its sessions,", caller.principal), format!("--principal {}", caller.principal))
+            (format!("`{}` is in all its sessions", caller.principal), format!("--principal {}", caller.principal))
         };
-        return Err(Refusal::new(Code::Suspended, format!("{who} suspended after too many calls that a wall refused"))
+        return Err(Refusal::new(Code::Suspended, format!("{who} suspended, because too many of its calls asked for what is denied"))
             .rule("limits.breaker")
             .hint(format!("it ends by itself after 10 minutes, or when the operator runs `toolgate resume {option}`")));
     }
@@ -158,7 +158,7 @@ fn count(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSpec, st
     };
     let refusal = Refusal::new(Code::RateLimited, format!("limit reached: {most} calls per {unit}"));
     let refusal = refusal.rule(format!("{table}.rate_limit_per_{unit}"));
-    Err(if most == 0 { refusal.hint("no call is open here") } else { refusal.retry_after(wait) })
+    Err(if most == 0 { refusal.hint("the manifest allows no such call") } else { refusal.retry_after(wait) })
 }
 
 fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {
@@ -174,7 +174,7 @@ fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, stat
         let limit_here = least(limit, own);
         if is_held(cost > 0, flag) && used.saturating_add(cost) > limit_here.0 {
             let message = format!("the budget of {limit_here} in any hour ({key}) is used up");
-            let hint = "use less, or wait; each call that is under way holds what it may still use";
+            let hint = "use less, or wait; a running call counts with the most it may still use";
             return Err(Refusal::new(Code::Quota, message).rule(rule(limit_here < limit, key)).hint(hint));
         }
     }
@@ -187,7 +187,7 @@ fn budgets(manifest: &Manifest, name: &str, own: &Profile, spec: &ToolSpec, stat
     }
     let most = concurrent_calls(manifest, name);
     if state.under_way >= most {
-        let message = format!("{most} calls are under way already");
+        let message = format!("{most} calls are running already");
         return Err(Refusal::new(Code::Quota, message).rule(rule(most < limits.concurrent_calls, "concurrent_calls")).retry_after(1));
     }
     Ok(())
@@ -217,7 +217,7 @@ pub(super) fn judge_tool(name: &str, profile: &Profile, tool: &str) -> Result<()
     if !profile.allowed_tools.iter().any(|pattern| pattern.matches(tool)) {
         return Err(Refusal::new(Code::ToolNotAllowed, format!("`{tool}` is not open to this caller"))
             .rule(format!("profiles.{name}.allowed_tools"))
-            .hint("use a tool that is listed"));
+            .hint("use one of the listed tools"));
     }
     Ok(())
 }
@@ -239,7 +239,7 @@ fn judge_alike(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSp
             .rule(rule)
             .hint(match code {
                 Code::ToolDenied => "use another tool; this one stays denied".to_owned(),
-                _ => format!("use `{other}`; the operator opens this one by `[tools.{}]`", spec.name),
+                _ => format!("use `{other}`; the operator can allow this one with a table `[tools.{}]`", spec.name),
             }));
     }
     Ok(())
@@ -253,7 +253,7 @@ pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flag
     }
     Err(Refusal::new(Code::PermissionMissing, format!("`{}` needs {}, which this caller does not have", spec.name, missing.join(" and ")))
         .rule(format!("profiles.{name}.permissions"))
-        .hint("do without it; only the operator can give it"))
+        .hint("work without it; only the operator can give this permission"))
 }
 
 /// Whether a profile could ever use a tool: what it can never use is not listed.
@@ -311,10 +311,10 @@ pub fn write_per_hour(manifest: &Manifest, profile: &str) -> Bytes {
 /// Why a file is not written that is larger than what is left of [`write_per_hour`].
 pub fn over_writes(manifest: &Manifest, profile: &str, target: &Target, size: Bytes, left: Bytes) -> Refusal {
     let limit = write_per_hour(manifest, profile);
-    let message = format!("`{target}` would take {size}, and {left} are left of the budget of {limit} in any hour (write_per_hour)");
+    let message = format!("`{target}` would take {size}, and {left} are left of the budget of {limit} an hour (write_per_hour)");
     Refusal::new(Code::Quota, message)
         .rule(rule_of_writes(manifest, profile))
-        .hint("write less, or wait; each call that is under way holds what it may still use")
+        .hint("write less, or wait; a running call counts with the most it may still use")
 }
 
 /// The rule from which [`write_per_hour`] is.

@@ -57,9 +57,9 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
         Kind::File if fact.names > 1 => {
             return Err(Refusal::new(
                 Code::Hardlink,
-                format!("`{target}` has {} names, and a rule for one says nothing of the others", fact.names),
+                format!("`{target}` has {} names (hard links), and a rule for one name does not cover the others", fact.names),
             )
-            .hint("make a copy of its own, or leave it out"));
+            .hint("do without it, or ask a person to replace it with a copy"));
         }
         Kind::File | Kind::Directory | Kind::Absent => {}
     }
@@ -89,7 +89,7 @@ fn spelled(capability: &Capability, access: Access, target: &Target, spelling: &
             Code::PathMalformed,
             format!("`{target}` is another spelling of more than one entry (Unicode normal form C makes them equal)"),
         )
-        .hint("write the name of the one that is meant as a listing of its folder gives it")),
+        .hint("list its folder and copy the exact name of the entry you mean")),
     }
 }
 
@@ -123,8 +123,8 @@ fn irregular(target: &Target, what: &str) -> Refusal {
 }
 
 fn protected(target: &Target) -> Refusal {
-    Refusal::new(Code::PathDenied, format!("`{target}` belongs to the server itself (its manifest or its state), or holds what does"))
-        .hint("leave it out; no call can reach it")
+    Refusal::new(Code::PathDenied, format!("`{target}` is or contains a file of this server (its manifest or its state)"))
+        .hint("do without it; no call can reach it")
 }
 
 /// A folder that is moved or deleted takes everything below it along: every entry is judged under its old and its new name.
@@ -138,7 +138,7 @@ fn judge_below(capability: &Capability, touches: &[Touch], targets: &[Target], f
             continue;
         }
         if fact.cut {
-            return Err(Refusal::new(Code::PathDenied, format!("`{target}` holds more entries than can be judged at once"))
+            return Err(Refusal::new(Code::PathDenied, format!("`{target}` contains more entries than one call can check"))
                 .hint("move or delete smaller folders"));
         }
         for entry in &fact.below {

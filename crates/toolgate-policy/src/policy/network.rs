@@ -27,7 +27,7 @@ pub fn judge_url(rules: &NetworkRules, url: &HttpUrl) -> Result<(), Refusal> {
     if let Some(index) = rules.denied_domains.iter().position(|pattern| pattern.denies(host)) {
         return Err(Refusal::new(Code::DomainDenied, format!("the host `{}` is denied", url.host_str()))
             .rule(format!("network.denied_domains[{index}]"))
-            .hint("this host cannot be reached by any path; use another source"));
+            .hint("do without this host; use another source"));
     }
     judge_name(rules, host)?;
     judge_port(rules, port, opened)
@@ -49,13 +49,13 @@ pub fn judge_addresses(rules: &NetworkRules, url: &HttpUrl, addresses: &[IpAddr]
         }
         if let Some(index) = rules.denied_domains.iter().position(|pattern| pattern.denies(Host::Address(*address))) {
             let rule = format!("network.denied_domains[{index}]");
-            return Err(Refusal::new(Code::DomainDenied, format!("the host `{}` leads to a denied address", url.host_str())).rule(rule));
+            return Err(Refusal::new(Code::DomainDenied, format!("the host `{}` has a denied address", url.host_str())).rule(rule));
         }
         if let Some(range) = special_range(*address) {
-            let message = format!("the host `{}` leads to an internal address ({range})", url.host_str());
+            let message = format!("the host `{}` has an internal address ({range})", url.host_str());
             return Err(Refusal::new(Code::InternalAddress, message)
                 .rule("network.internal")
-                .hint("private, loopback and metadata addresses are never reachable unless the manifest opens one with its port"));
+                .hint("private, loopback and metadata addresses are refused, unless the manifest allows one with its port"));
         }
         if !rules.allowed_ports.contains(&port) {
             return Err(port_refused(port));
@@ -70,8 +70,10 @@ pub fn judge_addresses(rules: &NetworkRules, url: &HttpUrl, addresses: &[IpAddr]
 /// `scheme_not_allowed`: https may not fall back to http.
 pub fn judge_redirect(from: &HttpUrl, to: &HttpUrl) -> Result<(), Refusal> {
     if (from.scheme(), to.scheme()) == (Scheme::Https, Scheme::Http) {
-        let message = format!("`{}` redirects from https down to http", from.origin());
-        return Err(Refusal::new(Code::SchemeNotAllowed, message).hint("what was asked for over TLS is not read in plain text"));
+        let message = format!("`{}` redirects from https to http", from.origin());
+        return Err(
+            Refusal::new(Code::SchemeNotAllowed, message).hint("a page asked for over https is not read over http; fetch another page")
+        );
     }
     Ok(())
 }
@@ -84,7 +86,7 @@ fn judge_literal(rules: &NetworkRules, host: Host<'_>, opened: bool) -> Result<(
     let refused = |what: &str| Refusal::new(Code::IpLiteral, format!("the host is the address `{address}` written as a number{what}"));
     Err(match special_range(address) {
         Some(range) => {
-            refused(&format!(" ({range})")).rule("network.internal").hint("private, loopback and metadata addresses are never reachable")
+            refused(&format!(" ({range})")).rule("network.internal").hint("private, loopback and metadata addresses are refused")
         }
         None => refused("").rule("network.any_public").hint("use the host's name"),
     })

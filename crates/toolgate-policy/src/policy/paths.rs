@@ -36,8 +36,8 @@ pub fn place(manifest: &Manifest, path: &CallPath) -> Result<Target, Refusal> {
 
 /// The refusal of a path in no root.
 pub fn outside(path: &impl std::fmt::Display) -> Refusal {
-    Refusal::new(Code::PathOutsideRoots, format!("`{path}` is outside the folders that are open here"))
-        .hint("write ROOT/rest with the name of a folder of this server; the resource `toolgate://policy` says which there are")
+    Refusal::new(Code::PathOutsideRoots, format!("`{path}` is in no folder that this caller may use"))
+        .hint("begin the path with the name of a root, as in `ROOT/folder/file`; the resource `toolgate://policy` lists the roots")
 }
 
 /// The same refusal for a caller of this profile, with the path that was likely meant: the text alone decides, so that it tells nothing of
@@ -76,7 +76,7 @@ pub fn unknown_spelling(path: &impl std::fmt::Display) -> Refusal {
         Code::PathMalformed,
         format!("`{path}` is not in Unicode normal form C, or holds a joiner or selector, and no entry has that name"),
     )
-    .hint("write a name that exists as a listing gives it; a new one in normal form C (NFC), with joiners in emoji alone")
+    .hint("copy the name of an existing entry from a listing; write a new name in normal form C (NFC), with joiners only in emoji")
 }
 
 /// Judges a target by its text: given to the profile, mode, denied patterns, allowed patterns, the root itself.
@@ -94,10 +94,10 @@ pub fn judge_text(manifest: &Manifest, profile: &str, target: &Target, access: A
     if access.writes() && target.path.is_root() {
         return Err(Refusal::new(
             Code::RootItself,
-            format!("`{target}` is a root: it is never created, replaced, moved or deleted itself"),
+            format!("`{target}` is a root, and a root itself cannot be created, replaced, moved or deleted"),
         )
         .rule(format!("roots.{}", target.root))
-        .hint("name something inside it"));
+        .hint("name a file or folder in it"));
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ pub fn judge_patterns(manifest: &Manifest, root: &Root, target: &Target, access:
     if let Some((rule, pattern)) = denied_by(manifest, root, target) {
         return Err(Refusal::new(Code::PathDenied, format!("`{target}` is denied by `{pattern}`"))
             .rule(rule)
-            .hint("leave it out; a denied path stays denied under every spelling"));
+            .hint("do without it; every other spelling of the path is denied as well"));
     }
     let listed = matches!(access, Access::List);
     if root.allowed.iter().any(|pattern| {

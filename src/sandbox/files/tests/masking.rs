@@ -68,7 +68,7 @@ fn an_edit_of_a_masked_line_is_refused_with_its_number_and_an_edit_shows_no_secr
     let failure = fixture.edit("work/a", &[("# app", "# x"), ("id = ", "key = ")], false).unwrap_err().0;
     assert_eq!(
         failure.message,
-        "`edits[1].old_text` takes in line 7 of `work/a`, where a secret is masked (aws-access-key); nothing was changed"
+        "`edits[1].old_text` covers line 7 of `work/a`, where a secret is masked (aws-access-key); nothing was changed"
     );
     assert_eq!(failure.rule.as_deref(), Some("filters.secrets"));
     // The line that says what the value is may stand above it.

@@ -15,7 +15,7 @@ use crate::model::{Code, Host, HttpUrl, Refusal};
 pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), url: &HttpUrl) -> Result<Vec<u8>, Refusal> {
     let no_tls = || {
         Refusal::new(Code::SchemeNotAllowed, format!("what was sent into the tunnel to `{}` is not TLS", url.host_str()))
-            .hint("a tunnel carries TLS alone; send plain HTTP to the gateway as it is")
+            .hint("a tunnel is for TLS only; send plain HTTP requests to the proxy without a tunnel")
     };
     let mut acceptor = Acceptor::default();
     let mut read = Vec::new();
