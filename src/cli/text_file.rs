@@ -5,7 +5,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest manifest or lock that is read. A thousand roots with their patterns have some hundred KiB.
 const LARGEST: u64 = 4 << 20;
@@ -40,6 +40,25 @@ pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
     draft.as_file().sync_all()?;
     draft.persist(file).map_err(|fault| fault.error)?;
     Ok(())
+}
+
+/// Copies a file, with its mode, under the first free name beside it.
+pub(super) fn keep(file: &Path) -> io::Result<PathBuf> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    for number in 1..1000 {
+        let backup = file.with_file_name(format!("{name}.before-toolgate-{number}"));
+        match std::fs::File::create_new(&backup) {
+            Ok(_) => return std::fs::copy(file, &backup).map(|_| backup),
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Where the former content is, in words; nothing where there was none.
+pub(super) fn kept(backup: Option<&Path>) -> String {
+    backup.map(|backup| format!("; what was there is kept in {}", backup.display())).unwrap_or_default()
 }
 
 #[cfg(test)]

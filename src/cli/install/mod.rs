@@ -53,13 +53,6 @@ struct Written {
     changed: bool,
 }
 
-impl Written {
-    /// Where the former content is, in words.
-    fn kept(&self) -> String {
-        self.backup.as_ref().map(|backup| format!("; what was there is kept in {}", backup.display())).unwrap_or_default()
-    }
-}
-
 impl Places {
     /// Those of the user of this process.
     pub(super) fn of_user() -> Result<Self, Fault> {
@@ -96,7 +89,7 @@ pub(super) fn run(arguments: &Install, globals: &Globals) -> Result<Report, Faul
     let text = match &done {
         None => format!("# into {}\n{}\n", file.display(), snippet(client, &server)),
         Some(done) if !done.changed => format!("{} has it already\n", done.file.display()),
-        Some(done) => format!("wrote {}{}\n", done.file.display(), done.kept()),
+        Some(done) => format!("wrote {}{}\n", done.file.display(), text_file::kept(done.backup.as_deref())),
     };
     let json = json!({
         "file": file, "written": done.as_ref().is_some_and(|done| done.changed), "backup": done.and_then(|done| done.backup),
@@ -112,7 +105,7 @@ pub(super) fn uninstall(&Install { client, write, .. }: &Install) -> Result<Repo
     let text = match (removed.changed, write) {
         (false, _) => format!("{file} does not have it\n"),
         (true, false) => format!("{file} has it; --write takes it out\n"),
-        (true, true) => format!("took it out of {file}{}\n", removed.kept()),
+        (true, true) => format!("took it out of {file}{}\n", text_file::kept(removed.backup.as_deref())),
     };
     let json = json!({"file": removed.file, "found": removed.changed, "removed": removed.changed && write, "backup": removed.backup});
     Ok(Report { json, text, end: End::of(removed.changed) })
@@ -197,7 +190,7 @@ fn change(client: &Client, places: &Places, write: bool, after: &dyn Fn(&str) ->
     if !write {
         return Ok(Written { file, backup: None, changed: true });
     }
-    let backup = before.as_ref().map(|_| keep(&file)).transpose().map_err(|fault| failed("copied to a backup", &fault))?;
+    let backup = before.as_ref().map(|_| text_file::keep(&file)).transpose().map_err(|fault| failed("copied to a backup", &fault))?;
     text_file::replace(&file, &after).map_err(|fault| failed("written", &fault))?;
     Ok(Written { file, backup, changed: true })
 }
@@ -207,18 +200,4 @@ fn change(client: &Client, places: &Places, write: bool, after: &dyn Fn(&str) ->
 fn link_below(folder: &Path, file: &Path) -> Option<PathBuf> {
     let way = file.strip_prefix(folder).unwrap_or(file).ancestors().map(|part| folder.join(part)).collect::<Vec<_>>();
     way.into_iter().rev().find(|part| part != folder && part.is_symlink())
-}
-
-/// Copies a file, with its mode, under the first free name beside it.
-fn keep(file: &Path) -> io::Result<PathBuf> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    for number in 1..1000 {
-        let backup = file.with_file_name(format!("{name}.before-toolgate-{number}"));
-        match std::fs::File::create_new(&backup) {
-            Ok(_) => return std::fs::copy(file, &backup).map(|_| backup),
-            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }
