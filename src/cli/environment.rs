@@ -91,6 +91,11 @@ pub(super) fn base(manifest: &Manifest, file: Option<&Path>) -> PathBuf {
     }
 }
 
+/// The program of an interpreter as [`base`] gives it. A name in a relative entry of the search path may be a program of the repository.
+pub(super) fn program(base: &Path) -> Option<PathBuf> {
+    if base.components().count() > 1 { Some(base.to_owned()) } else { on_search_path(base) }
+}
+
 /// Whether the interpreter that a manifest names is there and can be run. A machine without the default one runs no programs and may serve all else.
 pub(super) fn is_there(manifest: &Manifest, file: Option<&Path>) -> bool {
     let written = &manifest.python.interpreter;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
+use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,25 @@ use clap::builder::BoolishValueParser;
 
 use super::install::{self, Client};
 use super::run::{End, Fault, Globals, Report};
-use super::{text_file, trust};
-use crate::{manifest, tools};
+use super::{environment, text_file, trust};
+use crate::manifest::{self, Manifest};
+use crate::model::{Host, HttpUrl, Scheme};
+use crate::sandbox::programs;
+use crate::tools;
 
 /// A first manifest: what people open or close. The answers change some of its lines.
 const SHORT: &str = include_str!("init.toml");
 /// The shipped manifest, every key with its comment.
 const FULL: &str = include_str!("../../tools.toml");
+
+/// Files that say what a project is made with, and what is built, installed or kept beside them: no work of an agent.
+const PROJECTS: [(&str, &[&str]); 5] = [
+    ("Cargo.toml", &["target/**"]),
+    ("package.json", &["**/node_modules/**", "dist/**"]),
+    ("pyproject.toml", &[".venv/**", "dist/**"]),
+    ("go.mod", &[]),
+    (".git", &["**/.git/**"]),
+];
 
 /// Write a commented tools.toml and print the snippet for a client.
 // What no flag says is asked, or takes its default.
@@ -41,7 +54,7 @@ pub struct Init {
     #[arg(long, value_parser = Client::parser())]
     pub client: Option<&'static Client>,
     /// An address agents may fetch, and no other: a domain (`docs.python.org`, `*.github.com`), or a server of this machine or network
-    /// (`http://127.0.0.1:8080`). May be given several times.
+    /// (`http://127.0.0.1:8080`). Of a longer address, its host and port. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub allow: Vec<String>,
     /// The Python that programs run in: the python of a virtual environment, or a name on the search path.
@@ -56,7 +69,7 @@ pub struct Init {
     /// Ask nothing: what no flag says takes its default.
     #[arg(long, short)]
     pub yes: bool,
-    /// Replace an existing tools.toml.
+    /// Replace an existing tools.toml; a copy of it is kept beside it.
     #[arg(long)]
     pub force: bool,
 }
@@ -65,9 +78,37 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
     if !answers.yes && !globals.json {
         complete(&mut answers, &mut io::stdin().lock(), out)?;
     }
-    let file = write(answers.dir.as_deref().unwrap_or(Path::new(".")), &answers)?;
-    let kept = trust::keep(&file, &trust::digest(&text_file::read(&file)?));
-    let mut text = format!("wrote {}\n", file.display());
+    let dir = answers.dir.as_deref().unwrap_or(Path::new("."));
+    let (found, denied) = look(&dir.join(answers.folder.as_deref().unwrap_or(Path::new(""))));
+    let (written, manifest) = manifest(&answers, &denied)?;
+    let (file, former) = write(dir, &written, answers.force)?;
+    let kept = trust::keep(&file, &trust::digest(&written));
+    let mut text = format!("wrote {}{}\n", file.display(), text_file::kept(former.as_deref()));
+    if !found.is_empty() {
+        let what = if denied.is_empty() {
+            "nothing is denied for it".to_owned()
+        } else {
+            format!("agents are kept out of {} (denied_paths)", denied.join(", "))
+        };
+        let _ = writeln!(text, "found {}: {what}", found.join(", "));
+    }
+    for (address, url) in answers.allow.iter().filter_map(|address| Some((address, url_of(address).ok()?))) {
+        if url.target() != "/" {
+            let _ = writeln!(text, "`{address}` opens every page of `{}`", url.origin());
+        }
+    }
+    let python = environment::program(&environment::base(&manifest, Some(&file))).filter(|_| !answers.imports.is_empty());
+    let lacking = python.map(|python| programs::lacking(&python, &answers.imports)).unwrap_or_default();
+    if !lacking.is_empty() {
+        let _ = writeln!(
+            text,
+            "`{}` has no module {}: write the packages that have them under [python], e.g. packages = {lacking:?}, then run\n  \
+             toolgate packages sync --manifest {}",
+            manifest.python.interpreter,
+            lacking.join(", "),
+            file.display()
+        );
+    }
     let (mut snippet, mut note) = (None, None);
     if let Some(client) = answers.client {
         let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
@@ -77,7 +118,20 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
     }
     text = format!("{text}check it: toolgate check {}\n", file.display());
     text += &trust::ending(&kept);
-    Ok(Report { json: json!({"manifest": file, "trusted": kept.is_ok(), "snippet": snippet, "note": note}), text, end: End::Done })
+    let json = json!({
+        "manifest": file, "trusted": kept.is_ok(), "backup": former, "found": found, "denied": denied, "lacking": lacking, "snippet": snippet, "note": note,
+    });
+    Ok(Report { json, text, end: End::Done })
+}
+
+/// What a folder is a project of, and the patterns of what an agent is kept out of there.
+fn look(folder: &Path) -> (Vec<&'static str>, Vec<&'static str>) {
+    let found = PROJECTS.iter().filter(|(name, _)| folder.join(name).exists());
+    let (names, patterns): (Vec<_>, Vec<_>) = found.copied().unzip();
+    let mut patterns = patterns.concat();
+    patterns.sort_unstable();
+    patterns.dedup();
+    (names, patterns)
 }
 
 /// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.
@@ -122,13 +176,16 @@ fn ask<T>(
     Ok(())
 }
 
-/// The manifest for these answers: the short or the full one with the lines changed that they are about.
-/// # Errors  When the folder's name is no text.
-fn manifest(answers: &Init) -> io::Result<String> {
-    let Some(folder) = answers.folder.as_deref().unwrap_or(Path::new(".")).to_str() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
-    };
-    let mut permissions = vec!["READONLY", "WRITE_FILE"];
+fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what.into())
+}
+
+/// The manifest for these answers, as text and as read: the short or the full one with the lines changed that they are about. `denied`: patterns of
+/// what is out of reach in the folder; those that hold in every folder stand in the manifest already.
+/// # Errors  When the folder's name is no text, or the manifest would not be valid.
+pub(super) fn manifest(answers: &Init, denied: &[&str]) -> io::Result<(String, Manifest)> {
+    let folder = answers.folder.as_deref().unwrap_or(Path::new(".")).to_str().ok_or_else(|| invalid("the folder's name is not UTF-8"))?;
+    let mut permissions = vec!["READ_FILE", "WRITE_FILE"];
     if answers.python != Some(false) {
         permissions.push("EXECUTE_CODE");
     }
@@ -137,18 +194,24 @@ fn manifest(answers: &Init) -> io::Result<String> {
     }
     let mut document: DocumentMut = if answers.full { FULL } else { SHORT }.parse().map_err(io::Error::other)?;
     put(&mut document, &["roots", "project", "path"], folder);
+    put(
+        &mut document,
+        &["roots", "project", "denied_paths"],
+        denied.iter().copied().filter(|pattern| !FULL.contains(pattern)).collect::<Array>(),
+    );
     put(&mut document, &["profiles", "standard", "permissions"], Array::from_iter(permissions));
     if answers.network == Some(true) {
         put(&mut document, &["network", "any_public"], true);
     }
+    open(&mut document, &answers.allow)?;
     add(&mut document, answers);
     let text = document.to_string();
     // What was asked for is read as any manifest is, before it is written.
     match manifest::parse(&text, tools::specs()) {
-        Ok(_) => Ok(text),
+        Ok(read) => Ok((text, read)),
         Err(faults) => {
             let faults: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.at, fault.what)).collect();
-            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("that would be no valid manifest: {}", faults.join("; "))))
+            Err(invalid(format!("that would be no valid manifest: {}", faults.join("; "))))
         }
     }
 }
@@ -166,19 +229,39 @@ fn put(document: &mut DocumentMut, key: &[&str], new: impl Into<Value>) {
     }
 }
 
-fn add(document: &mut DocumentMut, Init { allow, interpreter, imports, .. }: &Init) {
-    let (mut domains, mut internal) = (Array::new(), Array::new());
+/// An address of `--allow` as a URL, without the `*.` of a pattern. Where no scheme is written it is `https`.
+fn url_of(address: &str) -> io::Result<HttpUrl> {
+    let bare = address.strip_prefix("*.").unwrap_or(address);
+    let url = if bare.contains("://") { bare.to_owned() } else { format!("https://{bare}") };
+    HttpUrl::parse(&url).map_err(|refusal| invalid(format!("--allow {}: {refusal}", address.escape_debug())))
+}
+
+/// Opens the hosts of `--allow`, with their schemes and ports.
+fn open(document: &mut DocumentMut, allow: &[String]) -> io::Result<()> {
+    let (mut domains, mut internal, mut ports, mut schemes) = (Vec::new(), Vec::new(), vec![443], vec!["https"]);
     for address in allow {
-        // Another scheme is told as a fault of the manifest.
-        let rest = address.strip_prefix("http://").or(address.strip_prefix("https://")).unwrap_or(address).trim_end_matches('/');
-        if rest.parse::<std::net::SocketAddr>().is_ok() { internal.push(rest) } else { domains.push(rest) }
+        let url = url_of(address)?;
+        match url.host() {
+            Host::Address(host) => internal.push(std::net::SocketAddr::new(host, url.port()).to_string()),
+            Host::Name(name) => {
+                domains.push(if address.starts_with("*.") { format!("*.{name}") } else { name.to_owned() });
+                ports.push(url.port());
+            }
+        }
+        if url.scheme() == Scheme::Http {
+            schemes = vec!["https", "http"];
+        }
     }
-    if allow.iter().any(|address| address.starts_with("http://")) {
-        put(document, &["network", "allowed_schemes"], Array::from_iter(["https", "http"]));
-    }
-    for (key, list) in [("allowed_domains", domains), ("internal", internal)].into_iter().filter(|(_, list)| !list.is_empty()) {
-        put(document, &["network", key], list);
-    }
+    ports.sort_unstable();
+    ports.dedup();
+    put(document, &["network", "allowed_domains"], Array::from_iter(domains));
+    put(document, &["network", "internal"], Array::from_iter(internal));
+    put(document, &["network", "allowed_ports"], ports.into_iter().map(i64::from).collect::<Array>());
+    put(document, &["network", "allowed_schemes"], Array::from_iter(schemes));
+    Ok(())
+}
+
+fn add(document: &mut DocumentMut, Init { interpreter, imports, .. }: &Init) {
     if let Some(interpreter) = interpreter {
         put(document, &["python", "interpreter"], interpreter);
     }
@@ -189,34 +272,42 @@ fn add(document: &mut DocumentMut, Init { allow, interpreter, imports, .. }: &In
     }
 }
 
-/// Writes `tools.toml` into `dir` and gives its absolute path.
+/// Writes `tools.toml` into `dir` and gives its absolute path, and where a former one is kept.
 /// # Errors  When it exists and is not to be replaced, or cannot be written.
-fn write(dir: &Path, answers: &Init) -> io::Result<PathBuf> {
-    let text = manifest(answers)?;
+fn write(dir: &Path, text: &str, force: bool) -> io::Result<(PathBuf, Option<PathBuf>)> {
     std::fs::create_dir_all(dir)?;
     let file = dir.canonicalize()?.join("tools.toml");
     let is_new = file.symlink_metadata().is_err();
-    if !answers.force && !is_new {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists; --force replaces it", file.display())));
+    if !force && !is_new {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("`{}` exists; --force replaces it and keeps a copy", file.display()),
+        ));
     }
-    text_file::replace(&file, &text)?;
+    let kept = if is_new { None } else { Some(text_file::keep(&file)?) };
+    text_file::replace(&file, text)?;
     if is_new {
         // It holds no secret, and the user of an image or of a system service reads it as well. One that was there keeps its mode.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
     }
-    Ok(file)
+    Ok((file, kept))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn text(answers: &Init, denied: &[&str]) -> String {
+        manifest(answers, denied).unwrap().0
+    }
+
     #[test]
     fn the_default_answers_give_a_short_manifest_or_the_shipped_one() {
-        let short = manifest(&Init::default()).unwrap();
+        let short = text(&Init::default(), &[]);
         assert_eq!(short, SHORT);
-        assert!(short.lines().count() <= 40);
-        assert_eq!(manifest(&Init { full: true, ..Init::default() }).unwrap(), FULL);
+        assert!(short.lines().count() <= 40 && short.contains("docs/manifest.md"));
+        assert!(!["READONLY", "DATABASE", "EMAIL"].iter().any(|flag| short.contains(flag)), "no tool needs it");
+        assert_eq!(text(&Init { full: true, ..Init::default() }, &[]), FULL);
         // What the short one leaves out has the values of the full one by default.
         let read = |text: &str| manifest::parse(text, tools::specs()).unwrap();
         let (short, full) = (read(SHORT), read(FULL));
@@ -229,14 +320,15 @@ mod tests {
     fn each_answer_changes_its_line_and_no_other() {
         let answers =
             Init { folder: Some("/home/a \"b\"".into()), network: Some(true), python: Some(false), full: true, ..Init::default() };
-        let text = manifest(&answers).unwrap();
+        let text = text(&answers, &["dist/**", "**/.git/**"]);
         let changed: Vec<&str> = text.lines().zip(FULL.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
             changed,
             [
                 "path  = '/home/a \"b\"'                        # relative to this file; `toolgate serve --root project=PATH` puts it elsewhere",
+                "denied_paths  = [\"dist/**\"]",
                 "any_public      = true            # true: any host of the public internet but the denied ones",
-                "permissions   = [\"READONLY\", \"WRITE_FILE\", \"NETWORK_ACCESS\"]",
+                "permissions   = [\"READ_FILE\", \"WRITE_FILE\", \"NETWORK_ACCESS\"]",
             ]
         );
         let read: toml::Table = text.parse().unwrap();
@@ -249,25 +341,28 @@ mod tests {
         let with = |allow: &[&str], imports: &[&str]| {
             let interpreter = Some("/envs/data/bin/python".to_owned());
             let answers = Init { allow: words(allow), interpreter, imports: words(imports), full: true, ..Init::default() };
-            manifest(&answers)
+            manifest(&answers, &[]).map(|(text, _)| text)
         };
-        let text = with(&["docs.python.org", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"]).unwrap();
+        let text =
+            with(&["https://docs.python.org:8443/3/library/os.html", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"])
+                .unwrap();
         let changed: Vec<&str> = text.lines().filter(|new| FULL.lines().all(|old| *new != old)).collect();
         assert_eq!(
             changed,
             [
                 "allowed_domains = [\"docs.python.org\", \"*.github.com\"]               # e.g. [\"api.github.com\", \"*.wikipedia.org\"]; `*.` is every subdomain, not the bare name",
+                "allowed_ports   = [443, 8443]",
                 "allowed_schemes = [\"https\", \"http\"]",
                 "internal        = [\"127.0.0.1:8080\"]               # [\"10.1.2.3:8080\"] opens this one private address",
                 "interpreter     = \"/envs/data/bin/python\"        # or the python of a virtual environment",
                 "  \"pandas\",",
                 "  \"matplotlib\",",
-                "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\", \"NETWORK_ACCESS\"]",
+                "permissions   = [\"READ_FILE\", \"WRITE_FILE\", \"EXECUTE_CODE\", \"NETWORK_ACCESS\"]",
             ]
         );
-        for wrong in ["ftp://example.com", "http://exa mple.com", "example.com/path"] {
+        for wrong in ["ftp://example.com", "http://exa mple.com", "https://"] {
             let fault = with(&[wrong], &[]).unwrap_err().to_string();
-            assert!(fault.contains("network.allowed_domains[0]"), "{wrong}: {fault}");
+            assert!(fault.contains(&format!("--allow {wrong}: ")), "{fault}");
         }
         assert!(with(&[], &["pan das"]).unwrap_err().to_string().contains("python.allowed_imports"));
     }
@@ -290,15 +385,30 @@ mod tests {
     #[test]
     fn an_existing_manifest_is_kept_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("tools.toml"), "mine").unwrap();
-        assert_eq!(write(folder.path(), &Init::default()).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(std::fs::read_to_string(folder.path().join("tools.toml")).unwrap(), "mine");
-        std::fs::set_permissions(folder.path().join("tools.toml"), std::fs::Permissions::from_mode(0o600)).unwrap();
-        let file = write(folder.path(), &Init { force: true, ..Init::default() }).unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), SHORT);
+        let mine = folder.path().join("tools.toml");
+        std::fs::write(&mine, "mine").unwrap();
+        assert_eq!(write(folder.path(), SHORT, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let read = |file: &Path| std::fs::read_to_string(file).unwrap();
+        assert_eq!(read(&mine), "mine");
+        std::fs::set_permissions(&mine, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let (file, kept) = write(folder.path(), SHORT, true).unwrap();
+        assert_eq!((read(&file).as_str(), read(&kept.unwrap()).as_str()), (SHORT, "mine"));
         let mode = |file: &Path| file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&file), 0o600, "its mode stays");
-        let file = write(&folder.path().join("new"), &Init::default()).unwrap();
+        let (file, kept) = write(&folder.path().join("new"), SHORT, false).unwrap();
+        assert_eq!(kept, None);
         assert_eq!(mode(&file), 0o644, "other users of the machine can read a new one");
+    }
+
+    #[test]
+    fn a_folder_is_known_by_its_files_and_what_is_built_there_is_denied() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(look(folder.path()), (vec![], vec![]));
+        for name in ["go.mod", "pyproject.toml", "package.json"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let (found, denied) = look(folder.path());
+        assert_eq!(found, ["package.json", "pyproject.toml", "go.mod"]);
+        assert_eq!(denied, ["**/node_modules/**", ".venv/**", "dist/**"]);
     }
 }

@@ -59,9 +59,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
     // An installation ends with the emergency stop, as a server does.
     state.mark_running()?;
     let configured = environment::base(&found.manifest, Some(file));
-    // A name in a relative entry of the search path may be a program of the repository.
-    let base = if configured.components().count() > 1 { Some(configured.clone()) } else { on_search_path(&configured) };
-    let base = base.ok_or_else(|| {
+    let base = environment::program(&configured).ok_or_else(|| {
         Fault::Use(format!("`{}` is in no absolute folder of the search path; set `[python] interpreter`", configured.display()))
     })?;
     stage(out, &format!("asking {} what it is", base.display()))?;

@@ -51,6 +51,20 @@ impl InterpreterFacts {
     }
 }
 
+/// Those of these modules that the interpreter does not have; none where it does not answer. The question stands outside the jail, so nothing of
+/// the folders of packages runs.
+pub fn lacking(interpreter: &Path, modules: &[String]) -> Vec<String> {
+    const FIND: &str = "
+from importlib.machinery import PathFinder
+def there(name): return name in sys.builtin_module_names or PathFinder.find_spec(name, module_path)
+print(*[module for module in sys.argv[2:] if not there(module.split('.')[0])])";
+    let mut python = std::process::Command::new(interpreter);
+    python.args(["-I", "-S", "-c", &format!("{PROBE}{FIND}"), ""]).args(modules).stdin(Stdio::null()).stderr(Stdio::null());
+    let answer = python.output().ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+    let names = String::from_utf8_lossy(&answer).lines().last().unwrap_or_default().to_owned();
+    names.split_whitespace().map(str::to_owned).collect()
+}
+
 /// The shell that `subprocess` and `os.system` start. Starting programs is no wall of the jail, and those two are ordinary use.
 pub(super) const SHELL: &str = "/bin/sh";
 

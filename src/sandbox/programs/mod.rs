@@ -30,6 +30,7 @@ use sessions::Sessions;
 pub(super) use collect::sealed;
 pub use commands::{Bounds, Commands};
 pub use container::{CONTAINER, container_settings, probe_container};
+pub use facts::lacking;
 pub use facts_cache::found as on_search_path;
 pub use interpreter::Interpreter;
 pub(super) use interpreter::shown;

@@ -43,6 +43,33 @@ fn the_demo_plays_the_whole_job_and_its_log_is_whole() {
 }
 
 #[test]
+fn init_says_what_it_found_opened_lacks_and_kept() {
+    let home = Home::new(Policy::default());
+    let folder = home.path("fresh");
+    std::fs::create_dir_all(folder.join(".git")).unwrap();
+    std::fs::write(folder.join("Cargo.toml"), "").unwrap();
+    let place = folder.to_str().unwrap();
+    let imports = ["--import", "json", "--import", "no_such_module"];
+    let first = said(&run(&home, &[&["init", place, "--yes", "--allow", "https://docs.python.org/3/x.html"], &imports[..]].concat()));
+    let file = folder.join("tools.toml").canonicalize().unwrap();
+    for line in [
+        "found Cargo.toml, .git: agents are kept out of **/.git/**, target/** (denied_paths)",
+        "`https://docs.python.org/3/x.html` opens every page of `https://docs.python.org`",
+        "has no module no_such_module: write the packages that have them under [python], e.g. packages = [\"no_such_module\"]",
+        &format!("toolgate packages sync --manifest {}", file.display()),
+    ] {
+        assert!(first.contains(line), "`{line}` is not in: {first}");
+    }
+    let former = std::fs::read_to_string(&file).unwrap();
+    let again = said(&run(&home, &["init", place, "--yes", "--force"]));
+    let kept = file.with_file_name("tools.toml.before-toolgate-1");
+    assert!(again.contains(&format!("what was there is kept in {}", kept.display())), "{again}");
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), former);
+    let wrong = said(&run(&home, &["init", place, "--client", "vscod"]));
+    assert!(wrong.contains("a similar value exists: 'vscode'"), "{wrong}");
+}
+
+#[test]
 fn the_shipped_manifest_and_every_example_are_valid() {
     let home = Home::new(Policy::default());
     let mut files = vec![repository().join("tools.toml")];

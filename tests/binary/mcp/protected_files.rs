@@ -101,7 +101,7 @@ fn no_code_of_an_environments_packages_runs_outside_the_jail() {
         &["python", "--manifest", manifest, "one.py"],
         &["explain", "--manifest", manifest],
         &["check", manifest],
-        &["init", "--interpreter", python.to_str().unwrap(), "other"],
+        &["init", "--interpreter", python.to_str().unwrap(), "--import", "apples", "other"],
     ] {
         let output = home.toolgate(arguments).output().unwrap();
         assert!(!mark.exists(), "{arguments:?} ran code of the packages: {output:?}");
