@@ -13,88 +13,96 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::audit::{self, AuditCommand};
+use super::init::{self, Init};
 use super::layout::Colour;
 use super::run::{Fault, Report};
 use crate::filter::escape_line;
 
-/// One step of the script: a call and what the person would answer if asked.
+/// One call of the script.
 #[derive(Deserialize)]
 struct Step {
     tool: String,
     arguments: Value,
-    /// `yes, once`, with the code where one is shown, `no`, or `bare accept`: an empty form, as some clients send on their own.
-    person: String,
-    why: String,
 }
 
-/// Plays the demo into `out`.
+/// Plays the demo into `out`: no more lines and columns than a terminal has ([`WIDTH`] by 24, less one line for the prompt).
 /// # Errors  When the server cannot be started or stops answering.
 pub(super) fn run(out: &mut dyn Write) -> Result<Report, Fault> {
     let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir()?;
     let web = serve_page()?;
     lay_out(folder.path(), web)?;
     let colour = Colour::of_stdout();
-    writeln!(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.\n")?;
+    writeln!(out, "A scripted client calls the real server; files, web and Python are real.\n")?;
     let state = folder.path().join("state");
     let mut client = Client::start(folder.path(), &state)?;
-    let tools = client.request("tools/list", &json!({}), "no")?.0;
-    let names: Vec<&str> = tools["result"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
-    writeln!(out, "The client sees {} tools: {}\n", names.len(), names.join(", "))?;
-    let mut question = None;
-    let script: Vec<Step> = serde_json::from_str(&with_port(include_str!("demo/script.json"), web)).map_err(io::Error::other)?;
+    let script: Vec<Step> =
+        serde_json::from_str(&include_str!("demo/script.json").replace("PORT", &web.to_string())).map_err(io::Error::other)?;
     for step in script {
         let params = json!({"name": step.tool, "arguments": step.arguments});
-        let (answer, asked) = client.request("tools/call", &params, &step.person)?;
-        writeln!(out, "{}", shown(&step, &answer, asked.is_some(), colour))?;
-        question = question.or(asked);
-    }
-    if let Some(question) = question {
-        writeln!(out, "\nWhat the person saw the first time they were asked:\n")?;
-        question.lines().try_for_each(|line| writeln!(out, "  | {line}"))?;
+        let (answer, asked) = client.request("tools/call", &params)?;
+        show(&step, &answer["result"], asked.as_deref(), colour, out)?;
     }
     client.stop()?;
-    writeln!(out, "\nThe audit log (toolgate audit tail, then verify):\n")?;
-    let tail = AuditCommand::Tail { terms: Vec::new(), lines: 12, follow: false };
-    audit::run(&state, tail, false, out)?;
-    let mut report = audit::run(&state, AuditCommand::Verify { head: None }, false, out)?;
-    report.text += "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers it, `toolgate doctor` says what this machine \
-                    enforces.\n";
-    Ok(report)
+    let verified = audit::run(&state, AuditCommand::Verify { head: None }, false, &mut io::sink())?;
+    row(out, colour, ("36", "audit"), "hash chain of the log", verified.text.lines().last().unwrap_or_default())?;
+    Ok(Report { text: NEXT.to_owned(), ..verified })
 }
 
+/// The columns of a terminal.
+const WIDTH: usize = 80;
+
+const NEXT: &str = "
+toolgate init                         writes tools.toml: what agents may do here
+toolgate install claude-code --write  registers the server (--help: all clients)
+toolgate audit tail                   shows what was called, and what came of it
+";
+
+/// A folder with a secret in it, and the manifest that `toolgate init` writes for it.
 fn lay_out(folder: &Path, web: u16) -> io::Result<()> {
     let project = folder.join("project");
-    std::fs::create_dir_all(project.join("src"))?;
-    std::fs::write(project.join("README.md"), "# Orchard\n\nCounts apples.\n\n- 3 baskets\n- 41 apples\n")?;
-    std::fs::write(project.join("src/apples.csv"), "basket,apples\n1,12\n2,17\n3,12\n")?;
+    std::fs::create_dir_all(&project)?;
+    std::fs::write(project.join("README.md"), "The orchard has 41 apples.\n")?;
     std::fs::write(project.join(".env"), "API_TOKEN=not-for-models\n")?;
-    std::fs::write(folder.join("tools.toml"), with_port(include_str!("demo/tools.toml"), web))
+    let answers = Init { folder: Some("project".into()), allow: vec![format!("http://127.0.0.1:{web}")], ..Init::default() };
+    std::fs::write(folder.join("tools.toml"), init::manifest(&answers, &[])?.0)
 }
 
-/// A text of the demo, with the port of its web server.
-fn with_port(text: &str, web: u16) -> String {
-    text.replace("PORT", &web.to_string())
-}
-
-/// One call: what it was, how it was judged, whether a person was asked, and what came back.
-fn shown(step: &Step, answer: &Value, asked: bool, colour: Colour) -> String {
+/// One call: what it was, what the person was asked, how it was judged, and what came back.
+fn show(step: &Step, result: &Value, asked: Option<&str>, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
     let [path, url, code] = ["path", "url", "code"].map(|name| step.arguments[name].as_str());
-    let target = path.or(url).or(code.and_then(|code| code.lines().next())).unwrap_or_default();
-    let result = &answer["result"];
-    let failed = result["isError"].as_bool().unwrap_or(false) || answer.get("error").is_some();
-    let [code, status] = ["code", "status"].map(|name| result["structuredContent"][name].as_str());
-    let verdict = match (failed, code, status) {
-        (false, ..) => "allowed".to_owned(),
-        (true, Some(code), None) => format!("denied: {code}"),
-        (true, _, Some(status)) => format!("allowed; program: {status}"),
-        (true, None, None) => "failed".to_owned(),
+    let target = path.or(url).or(code.and_then(|code| code.lines().last())).unwrap_or_default();
+    let call = format!("{:<11} {target}", step.tool);
+    if let Some(question) = asked {
+        row(out, colour, ("33", "asked"), &call, "")?;
+        question.lines().try_for_each(|line| row(out, colour, ("0", ""), &format!("| {line}"), ""))?;
+    }
+    let call = if asked.is_some() { "a person said yes" } else { &call };
+    let content = &result["structuredContent"];
+    let [code, message, errors] = ["code", "message", "stderr"].map(|name| content[name].as_str());
+    if result["isError"] != true {
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let first = text.lines().find(|line| !line.starts_with("<untrusted")).unwrap_or_default();
+        return row(out, colour, ("32", "allowed"), call, first);
+    }
+    // A program that fails was allowed to start.
+    let (word, code, why) = match errors.and_then(|errors| errors.lines().last()) {
+        Some(error) => ("failed", None, format!("in its jail: {error}")),
+        None => ("denied", code, message.unwrap_or_default().to_owned()),
     };
-    let approval = if asked { format!(" (asked: {})", step.person) } else { String::new() };
-    let text = result["content"][0]["text"].as_str().filter(|_| !failed).unwrap_or_default();
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&step.why);
-    let verdict = colour.paint(if !failed || status.is_some() { "32" } else { "31" }, &escape_line(&verdict));
-    let answer = colour.paint("2", &format!("    {}", escape_line(first)));
-    format!("{} {}  {verdict}{approval}\n{answer}", step.tool, escape_line(target))
+    row(out, colour, ("31", word), call, code.unwrap_or_default())?;
+    row(out, colour, ("0", ""), "", &why)
+}
+
+/// A line of the demo, cut where the terminal ends: a word in a colour, a text, and an answer, dim.
+fn row(out: &mut dyn Write, colour: Colour, (code, word): (&str, &str), text: &str, answer: &str) -> io::Result<()> {
+    let fit = |text: &str, most: usize| {
+        let text = escape_line(text);
+        if text.chars().count() <= most { text.into_owned() } else { text.chars().take(most.saturating_sub(1)).chain(['…']).collect() }
+    };
+    let text = fit(text, WIDTH - 9);
+    let answer = fit(answer, WIDTH.saturating_sub(11 + text.chars().count()));
+    let gap = if text.is_empty() || answer.is_empty() { "" } else { "  " };
+    writeln!(out, "{} {text}{gap}{}", colour.paint(code, &format!("{word:<8}")), colour.paint("2", &answer))
 }
 
 /// A page on a free loopback port, served by a thread that ends with the process.
@@ -138,7 +146,7 @@ impl Client {
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "demo", "version": env!("CARGO_PKG_VERSION")}
         });
-        client.request("initialize", &hello, "no")?;
+        client.request("initialize", &hello)?;
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(client)
     }
@@ -148,8 +156,8 @@ impl Client {
         self.input.flush()
     }
 
-    /// The answer to one request, and the question that was asked on the way.
-    fn request(&mut self, method: &str, params: &Value, person: &str) -> io::Result<(Value, Option<String>)> {
+    /// The answer to one request, and the question that was asked on the way, to which the person says yes.
+    fn request(&mut self, method: &str, params: &Value) -> io::Result<(Value, Option<String>)> {
         let id = self.next;
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
@@ -162,7 +170,7 @@ impl Client {
             let message: Value = serde_json::from_str(&line)?;
             if message["method"] == "elicitation/create" {
                 let text = message["params"]["message"].as_str().unwrap_or_default().to_owned();
-                let result = answer(person, &text);
+                let result = json!({"action": "accept", "content": {"decision": "once"}});
                 self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))?;
                 asked = Some(text);
             } else if message["id"] == id {
@@ -174,15 +182,5 @@ impl Client {
     fn stop(mut self) -> io::Result<()> {
         drop(self.input);
         self.server.wait().map(drop)
-    }
-}
-
-fn answer(person: &str, text: &str) -> Value {
-    let code = text.lines().find_map(|line| line.strip_prefix("code: "));
-    match (person, code) {
-        ("yes, once", Some(code)) => json!({"action": "accept", "content": {"decision": "once", "confirm": code}}),
-        ("yes, once", None) => json!({"action": "accept", "content": {"decision": "once"}}),
-        ("no", _) => json!({"action": "decline"}),
-        _ => json!({"action": "accept", "content": {}}),
     }
 }

@@ -17,29 +17,27 @@ fn said(out: &Output) -> String {
 }
 
 #[test]
-fn the_demo_plays_the_whole_job_and_its_log_is_whole() {
+fn the_demo_fits_a_terminal_and_plays_the_whole_job() {
     let home = Home::new(Policy::default());
     let out = run(&home, &["demo"]);
     let text = said(&out);
     assert!(out.status.success(), "{text}");
-    for word in [
-        "read_file",
-        "edit_file",
-        "delete_file",
-        "fetch",
-        "run_python",
-        "path_denied",
-        "approval_not_explicit",
-        "approval_refused",
-        "ip_literal",
-        "import_not_allowed",
-        "yes, once",
-        "call.started",
-        "whole:",
+    // The prompt has the last line of the terminal.
+    assert!(text.lines().count() <= 23 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for line in [
+        "allowed  read_file   project/README.md  The orchard has 41 apples.",
+        "denied   read_file   project/.env  path_denied\n         `project/.env` is denied by `**/.env*`",
+        "asked    edit_file   project/README.md\n         | Change 1 line",
+        "         |   + The orchard has 42 apples.\nallowed  a person said yes",
+        "/harvest  # Harvest",
+        "/latest/meta-data/  ip_literal",
+        ".read()))  27",
+        "failed   run_python  asyncio",
+        "audit    hash chain of the log  whole: ",
+        "toolgate init ",
     ] {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
+        assert!(text.contains(line), "`{line}` is not in: {text}");
     }
-    assert!(!text.contains("denied: internal"), "a step of the demo failed: {text}");
 }
 
 #[test]
