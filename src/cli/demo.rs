@@ -64,7 +64,7 @@ fn lay_out(folder: &Path, web: u16) -> io::Result<()> {
     std::fs::write(project.join("README.md"), "The orchard has 41 apples.\n")?;
     std::fs::write(project.join(".env"), "API_TOKEN=not-for-models\n")?;
     let answers = Init { folder: Some("project".into()), allow: vec![format!("http://127.0.0.1:{web}")], ..Init::default() };
-    std::fs::write(folder.join("tools.toml"), init::manifest(&answers, &[])?.0)
+    std::fs::write(folder.join("tools.toml"), init::manifest(&answers)?.0)
 }
 
 /// One call: what it was, what the person was asked, how it was judged, and what came back.

@@ -26,14 +26,16 @@ const SHORT: &str = include_str!("init.toml");
 /// The shipped manifest, every key with its comment.
 const FULL: &str = include_str!("../../tools.toml");
 
-/// Files that say what a project is made with, and what is built, installed or kept beside them: no work of an agent.
-const PROJECTS: [(&str, &[&str]); 5] = [
-    ("Cargo.toml", &["target/**"]),
-    ("package.json", &["**/node_modules/**", "dist/**"]),
-    ("pyproject.toml", &[".venv/**", "dist/**"]),
-    ("go.mod", &[]),
-    (".git", &["**/.git/**"]),
+/// Files and folders that a project is recognised by, each with a note for the user.
+const PROJECTS: [(&str, &str); 5] = [
+    ("Cargo.toml", "Rust"),
+    ("package.json", "JavaScript"),
+    ("pyproject.toml", "Python"),
+    ("go.mod", "Go"),
+    (".git", "agents can neither read nor change it"),
 ];
+/// The interpreter of an environment, where Python projects have it.
+const ENVIRONMENT: &str = ".venv/bin/python";
 
 /// Write a commented tools.toml and print the snippet for a client.
 // What no flag says is asked, or takes its default.
@@ -79,18 +81,21 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
         complete(&mut answers, &mut io::stdin().lock(), out)?;
     }
     let dir = answers.dir.as_deref().unwrap_or(Path::new("."));
-    let (found, denied) = look(&dir.join(answers.folder.as_deref().unwrap_or(Path::new(""))));
-    let (written, manifest) = manifest(&answers, &denied)?;
+    let folder = dir.join(answers.folder.as_deref().unwrap_or(Path::new("")));
+    let found = PROJECTS.iter().filter(|(name, _)| folder.join(name).exists());
+    let (found, notes): (Vec<_>, Vec<_>) = found.map(|(name, note)| (*name, format!("{name} ({note})"))).unzip();
+    let (written, manifest) = manifest(&answers)?;
     let (file, former) = write(dir, &written, answers.force)?;
     let kept = trust::keep(&file, &trust::digest(&written));
     let mut text = format!("wrote {}{}\n", file.display(), text_file::kept(former.as_deref()));
     if !found.is_empty() {
-        let what = if denied.is_empty() {
-            "nothing is denied for it".to_owned()
-        } else {
-            format!("agents are kept out of {} (denied_paths)", denied.join(", "))
-        };
-        let _ = writeln!(text, "found {}: {what}", found.join(", "));
+        let _ = writeln!(text, "found {}", notes.join(", "));
+    }
+    if answers.interpreter.is_none() && folder.join(ENVIRONMENT).exists() {
+        let _ = writeln!(
+            text,
+            "found {ENVIRONMENT}, which is not used: programs run with `python3`. To use it, run `init` again with `--force --interpreter {ENVIRONMENT}`"
+        );
     }
     for (address, url) in answers.allow.iter().filter_map(|address| Some((address, url_of(address).ok()?))) {
         if url.target() != "/" {
@@ -119,19 +124,9 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
     text = format!("{text}check it: toolgate check {}\n", file.display());
     text += &trust::ending(&kept);
     let json = json!({
-        "manifest": file, "trusted": kept.is_ok(), "backup": former, "found": found, "denied": denied, "lacking": lacking, "snippet": snippet, "note": note,
+        "manifest": file, "trusted": kept.is_ok(), "backup": former, "found": found, "lacking": lacking, "snippet": snippet, "note": note,
     });
     Ok(Report { json, text, end: End::Done })
-}
-
-/// What a folder is a project of, and the patterns of what an agent is kept out of there.
-fn look(folder: &Path) -> (Vec<&'static str>, Vec<&'static str>) {
-    let found = PROJECTS.iter().filter(|(name, _)| folder.join(name).exists());
-    let (names, patterns): (Vec<_>, Vec<_>) = found.copied().unzip();
-    let mut patterns = patterns.concat();
-    patterns.sort_unstable();
-    patterns.dedup();
-    (names, patterns)
 }
 
 /// Asks for what no flag said, one line each; an empty line takes the default, and so does the end of the input.
@@ -180,10 +175,9 @@ fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what.into())
 }
 
-/// The manifest for these answers, as text and as read: the short or the full one with the lines changed that they are about. `denied`: patterns of
-/// what is out of reach in the folder; those that hold in every folder stand in the manifest already.
+/// The manifest for these answers, as text and as read: the short or the full one with the lines changed that they are about.
 /// # Errors  When the folder's name is no text, or the manifest would not be valid.
-pub(super) fn manifest(answers: &Init, denied: &[&str]) -> io::Result<(String, Manifest)> {
+pub(super) fn manifest(answers: &Init) -> io::Result<(String, Manifest)> {
     let folder = answers.folder.as_deref().unwrap_or(Path::new(".")).to_str().ok_or_else(|| invalid("the folder's name is not UTF-8"))?;
     let mut permissions = vec!["READ_FILE", "WRITE_FILE"];
     if answers.python != Some(false) {
@@ -194,11 +188,6 @@ pub(super) fn manifest(answers: &Init, denied: &[&str]) -> io::Result<(String, M
     }
     let mut document: DocumentMut = if answers.full { FULL } else { SHORT }.parse().map_err(io::Error::other)?;
     put(&mut document, &["roots", "project", "path"], folder);
-    put(
-        &mut document,
-        &["roots", "project", "denied_paths"],
-        denied.iter().copied().filter(|pattern| !FULL.contains(pattern)).collect::<Array>(),
-    );
     put(&mut document, &["profiles", "standard", "permissions"], Array::from_iter(permissions));
     if answers.network == Some(true) {
         put(&mut document, &["network", "any_public"], true);
@@ -297,17 +286,17 @@ fn write(dir: &Path, text: &str, force: bool) -> io::Result<(PathBuf, Option<Pat
 mod tests {
     use super::*;
 
-    fn text(answers: &Init, denied: &[&str]) -> String {
-        manifest(answers, denied).unwrap().0
+    fn text(answers: &Init) -> String {
+        manifest(answers).unwrap().0
     }
 
     #[test]
     fn the_default_answers_give_a_short_manifest_or_the_shipped_one() {
-        let short = text(&Init::default(), &[]);
+        let short = text(&Init::default());
         assert_eq!(short, SHORT);
         assert!(short.lines().count() <= 40 && short.contains("docs/manifest.md"));
         assert!(!["READONLY", "DATABASE", "EMAIL"].iter().any(|flag| short.contains(flag)), "no tool needs it");
-        assert_eq!(text(&Init { full: true, ..Init::default() }, &[]), FULL);
+        assert_eq!(text(&Init { full: true, ..Init::default() }), FULL);
         // What the short one leaves out has the values of the full one by default.
         let read = |text: &str| manifest::parse(text, tools::specs()).unwrap();
         let (short, full) = (read(SHORT), read(FULL));
@@ -320,13 +309,12 @@ mod tests {
     fn each_answer_changes_its_line_and_no_other() {
         let answers =
             Init { folder: Some("/home/a \"b\"".into()), network: Some(true), python: Some(false), full: true, ..Init::default() };
-        let text = text(&answers, &["dist/**", "**/.git/**"]);
+        let text = text(&answers);
         let changed: Vec<&str> = text.lines().zip(FULL.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
             changed,
             [
                 "path  = '/home/a \"b\"'                        # relative to this file; `toolgate serve --root project=PATH` puts it elsewhere",
-                "denied_paths  = [\"dist/**\"]",
                 "any_public      = true            # true: any host of the public internet but the denied ones",
                 "permissions   = [\"READ_FILE\", \"WRITE_FILE\", \"NETWORK_ACCESS\"]",
             ]
@@ -341,7 +329,7 @@ mod tests {
         let with = |allow: &[&str], imports: &[&str]| {
             let interpreter = Some("/envs/data/bin/python".to_owned());
             let answers = Init { allow: words(allow), interpreter, imports: words(imports), full: true, ..Init::default() };
-            manifest(&answers, &[]).map(|(text, _)| text)
+            manifest(&answers).map(|(text, _)| text)
         };
         let text =
             with(&["https://docs.python.org:8443/3/library/os.html", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"])
@@ -398,17 +386,5 @@ mod tests {
         let (file, kept) = write(&folder.path().join("new"), SHORT, false).unwrap();
         assert_eq!(kept, None);
         assert_eq!(mode(&file), 0o644, "other users of the machine can read a new one");
-    }
-
-    #[test]
-    fn a_folder_is_known_by_its_files_and_what_is_built_there_is_denied() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(look(folder.path()), (vec![], vec![]));
-        for name in ["go.mod", "pyproject.toml", "package.json"] {
-            std::fs::write(folder.path().join(name), "").unwrap();
-        }
-        let (found, denied) = look(folder.path());
-        assert_eq!(found, ["package.json", "pyproject.toml", "go.mod"]);
-        assert_eq!(denied, ["**/node_modules/**", ".venv/**", "dist/**"]);
     }
 }

@@ -148,7 +148,7 @@ pub(super) fn offer(found: &Found, yes: bool, globals: &Globals, out: &mut dyn W
     text.extend(grants.iter().map(|line| format!("  {}\n", escape_line(line))));
     let mut is_trusted = already || yes;
     if !is_trusted && !globals.json {
-        write!(out, "{}\nmay it serve where no command line names it? [y/N] ", std::mem::take(&mut text))?;
+        write!(out, "{}\ntrust it, so that servers started in its folder use it? [y/N] ", std::mem::take(&mut text))?;
         out.flush()?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;

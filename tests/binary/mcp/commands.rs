@@ -51,7 +51,7 @@ fn init_says_what_it_found_opened_lacks_and_kept() {
     let first = said(&run(&home, &[&["init", place, "--yes", "--allow", "https://docs.python.org/3/x.html"], &imports[..]].concat()));
     let file = folder.join("tools.toml").canonicalize().unwrap();
     for line in [
-        "found Cargo.toml, .git: agents are kept out of **/.git/**, target/** (denied_paths)",
+        "found Cargo.toml (Rust), .git (agents can neither read nor change it)",
         "`https://docs.python.org/3/x.html` opens every page of `https://docs.python.org`",
         "has no module no_such_module: write the packages that have them under [python], e.g. packages = [\"no_such_module\"]",
         &format!("toolgate packages sync --manifest {}", file.display()),
