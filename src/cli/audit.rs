@@ -13,44 +13,45 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::run::{End as Ended, Fault, Report};
+use super::table::{Form, Table};
 use crate::audit::{self, End, Filter, Log, Network, Records, Stored, Tally, plain};
 use crate::model::nearest;
 
 /// What to do with the log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// Check that the log is whole; exits 1 with the first broken record when it is not.
+    /// Check that no record was changed or removed. Names the first broken record and exits 1 otherwise.
     Verify {
-        /// Check also that what stood in the log when `audit head` printed this digest is still in it.
+        /// A digest that `audit head` printed: check also that every record of that time is still there.
         #[arg(long, value_name = "DIGEST")]
         head: Option<String>,
     },
-    /// Print a digest of the log as it is, to be kept elsewhere: `audit verify --head` then misses what was taken away since.
+    /// Print a digest of the log as it is now. Keep it on another machine, for `audit verify --head`.
     Head,
-    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
+    /// Show the last records. `-f --json` gives a script every new record.
     Tail {
-        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
+        /// Conditions, as for `audit query`, e.g. `ev=tool.denied`.
         terms: Vec<String>,
-        /// How many.
+        /// How many records.
         #[arg(short = 'n', long, default_value_t = 20)]
         lines: usize,
-        /// Go on with new ones.
+        /// Wait for new records and show them too.
         #[arg(short, long)]
         follow: bool,
     },
-    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
+    /// Show the records that fulfil all conditions, e.g. `tool=write_file status=error since=1h`.
     Query {
-        /// FIELD=VALUE, all must hold.
+        /// FIELD=VALUE, also with `!=`, `>=`, `<=` or `~` (contains); `since=1h`, `until=TIME`, `denied`.
         terms: Vec<String>,
     },
     /// Show every record of one call.
     Show {
-        /// The call's id.
+        /// The call's id, or the beginning of it that `audit tail` shows.
         call: String,
     },
-    /// Sum the log up: calls, denials by reason, approvals.
+    /// Count calls, denials by reason, and approvals.
     Report {
-        /// Count web requests alone: by method, status and host, and the last ten.
+        /// Count web requests only, by method, status and host; show the last ten.
         #[arg(long)]
         network: bool,
     },
@@ -58,7 +59,7 @@ pub enum AuditCommand {
 
 /// `toolgate audit`
 /// # Errors  When the log cannot be read, or a term names no field.
-pub fn run(state: &Path, command: AuditCommand, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
+pub fn run(state: &Path, command: AuditCommand, form: Form, out: &mut dyn Write) -> Result<Report, Fault> {
     // What is left of a log that was taken away is for `verify` to find.
     if !matches!(command, AuditCommand::Verify { .. }) && !state.join("audit").is_dir() {
         let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
@@ -74,16 +75,17 @@ pub fn run(state: &Path, command: AuditCommand, as_json: bool, out: &mut dyn Wri
                 }
                 follow
             };
-            tail(state, lines, &filter(state, &terms)?, as_json, &mut wait, out)?;
+            tail(state, lines, &filter(state, &terms)?, form, &mut wait, out)?;
             Ok(Ended::Done.into())
         }
         AuditCommand::Query { terms } => {
             let filter = filter(state, &terms)?;
-            columns(as_json, out)?;
-            print(Records::open(state)?.filter(|record| filter.admits(record)), as_json, out)?;
+            let mut table = Table::new(form, &filter);
+            print(table.head(), out)?;
+            print(Records::open(state)?.filter_map(|record| table.line(record)), out)?;
             Ok(Ended::Done.into())
         }
-        AuditCommand::Show { call } => show(state, &call, as_json, out),
+        AuditCommand::Show { call } => show(state, &call, form, out),
         AuditCommand::Report { network: true } => {
             let network = Network::of(Records::open(state)?);
             Ok(Report { json: json!(network), text: network.text(), end: Ended::Done })
@@ -143,44 +145,52 @@ pub fn tail(
     state: &Path,
     count: usize,
     filter: &Filter,
-    as_json: bool,
+    form: Form,
     wait: &mut dyn FnMut() -> bool,
     out: &mut dyn Write,
 ) -> Result<(), Fault> {
     let mut records = Records::tail(state)?;
     let mut last = VecDeque::new();
-    for record in records.by_ref().filter(|record| filter.admits(record)) {
-        last.push_back(record);
+    let mut table = Table::new(form, filter);
+    for line in records.by_ref().filter_map(|record| table.line(record)) {
+        last.push_back(line);
         if last.len() > count {
             last.pop_front();
         }
     }
-    columns(as_json, out)?;
-    print(last, as_json, out)?;
+    print(table.head().into_iter().chain(last), out)?;
     while wait() {
         records.look()?;
-        print(records.by_ref().filter(|record| filter.admits(record)), as_json, out)?;
+        print(records.by_ref().filter_map(|record| table.line(record)), out)?;
     }
     Ok(())
 }
 
 /// All records of one call as a timeline, with the question that was put to a person about it and the answer.
-fn show(state: &Path, call: &str, as_json: bool, out: &mut dyn Write) -> Result<Report, Fault> {
+fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result<Report, Fault> {
+    let ids: BTreeSet<String> =
+        Records::open(state)?.map(|record| record.text("call").to_owned()).filter(|id| !call.is_empty() && id.starts_with(call)).collect();
+    let call = match (ids.first(), ids.len()) {
+        (Some(id), 1) => id,
+        (None, _) => {
+            return Err(Fault::Negative(format!("no record of a call `{}`; `toolgate audit tail` names the last ones", plain(call))));
+        }
+        (Some(_), calls) => {
+            return Err(Fault::Negative(format!("`{}` is the beginning of {calls} calls; give more of the id", plain(call))));
+        }
+    };
     let is_own = |record: &Stored| record.text("call") == call;
     // From 2026-07-28 on the call that was asked about and the one that came back with the answer are two, with one approval.
     let approvals: BTreeSet<String> = Records::open(state)?.filter(is_own).map(|record| record.text("approval").to_owned()).collect();
     let is_shared = |approval: &str| !approval.is_empty() && approvals.contains(approval);
     let belongs = |record: &Stored| is_own(record) || record.text("part_of") == call || is_shared(record.text("approval"));
     let records: Vec<Stored> = Records::open(state)?.filter(belongs).collect();
-    let Some(first) = records.first() else {
-        return Err(Fault::Negative(format!("no record of a call `{}`; `toolgate audit tail` names the last ones", plain(call))));
-    };
-    if as_json {
-        print(records, as_json, out)?;
+    if matches!(form, Form::Json) {
+        print(records.into_iter().map(|record| record.line), out)?;
         return Ok(Ended::Done.into());
     }
     let mut text = String::new();
-    let begun = first.time();
+    let begun = records.first().and_then(Stored::time);
     for record in &records {
         let since = record.time().zip(begun).map_or(0, |(time, begun)| time.as_microsecond().saturating_sub(begun.as_microsecond()));
         let (time, event) = (record.text("ts"), plain(record.text("ev")));
@@ -233,41 +243,9 @@ fn section<'c>(title: &str, counts: impl IntoIterator<Item = (&'c String, u64)>)
     if lines > 0 { text } else { String::new() }
 }
 
-fn print(records: impl IntoIterator<Item = Stored>, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
-    for record in records {
-        writeln!(out, "{}", if as_json { record.line } else { one_line(&record) })?;
-    }
+fn print(lines: impl IntoIterator<Item = String>, out: &mut dyn Write) -> io::Result<()> {
+    lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))?;
     out.flush()
-}
-
-/// Says what the columns of [`one_line`] are.
-fn columns(as_json: bool, out: &mut dyn Write) -> io::Result<()> {
-    if as_json {
-        return Ok(());
-    }
-    writeln!(out, "{:<27}  {:<18}  {:<16}  {:<28}  about, time taken, caller, call", "time", "event", "tool", "outcome: reason")
-}
-
-/// A record for a person: time, event, tool, what came of it and why, then what matters of the rest.
-fn one_line(record: &Stored) -> String {
-    let first = |names: &[&str]| names.iter().map(|name| record.text(name)).find(|text| !text.is_empty());
-    let why =
-        ["reason", "error_code", "why", "reason_given"].map(|name| record.text(name)).into_iter().find(|why| !["", "ok"].contains(why));
-    let outcome = first(&["status", "decision"]).into_iter().chain(why).collect::<Vec<_>>().join(": ");
-    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { plain(text) };
-    let (event, tool, outcome) = (plain(record.text("ev")), or_dash(record.text("tool")), or_dash(&outcome));
-    let mut line = format!("{}  {event:<18}  {tool:<16}  {outcome:<28}", plain(record.text("ts")));
-    let about = ["path", "from", "url", "query"].iter().find_map(|name| record.fields.get("args")?.get(name)?.as_str());
-    let about = about.or_else(|| first(&["question", "host", "manifest", "from"]));
-    let duration = record.fields.get("duration_ms").map(|took| format!("{took} ms"));
-    let who = first(&["operator", "answerer", "principal"]);
-    for part in about.into_iter().chain(duration.as_deref()).chain(who).chain([record.text("call")]) {
-        if !part.is_empty() {
-            line.push_str("  ");
-            line.push_str(&plain(part));
-        }
-    }
-    line.trim_end().to_owned()
 }
 
 /// The filter of these terms. Records have the fields that it names: some event writes them, or one stands in this log.

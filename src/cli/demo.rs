@@ -16,6 +16,7 @@ use super::audit::{self, AuditCommand};
 use super::init::{self, Init};
 use super::layout::Colour;
 use super::run::{Fault, Report};
+use super::table::Form;
 use crate::filter::escape_line;
 
 /// One call of the script.
@@ -43,7 +44,7 @@ pub(super) fn run(out: &mut dyn Write) -> Result<Report, Fault> {
         show(&step, &answer["result"], asked.as_deref(), colour, out)?;
     }
     client.stop()?;
-    let verified = audit::run(&state, AuditCommand::Verify { head: None }, false, &mut io::sink())?;
+    let verified = audit::run(&state, AuditCommand::Verify { head: None }, Form::Table(colour), &mut io::sink())?;
     row(out, colour, ("36", "audit"), "hash chain of the log", verified.text.lines().last().unwrap_or_default())?;
     Ok(Report { text: NEXT.to_owned(), ..verified })
 }

@@ -14,9 +14,9 @@ impl Colour {
         Self(std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) && io::stdout().is_terminal())
     }
 
-    /// The text, in the colour of this SGR code (ECMA-48, 8.3.117) where there are colours.
+    /// The text, in the colour of this SGR code (ECMA-48, 8.3.117) where there are colours. No code, no colour.
     pub fn paint(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.0 && !code.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 

@@ -29,6 +29,7 @@ mod serve;
 pub mod setup;
 pub mod simulate;
 mod switch;
+pub mod table;
 mod text_file;
 mod trust;
 mod watch;

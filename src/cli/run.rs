@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand};
 use serde_json::Value;
 
 use super::jsonl::Input;
+use super::layout::Colour;
 use super::logs::LogFormat;
 use super::packages::PackagesCommand;
+use super::table::Form;
 use super::{
     approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, python, scan, serve, setup, simulate,
     switch, trust,
@@ -99,7 +101,10 @@ impl Command {
             Self::Extract(arguments) => extract::run(&arguments, out),
             Self::Python(arguments) => python::run(&arguments, globals),
             Self::Packages(PackagesCommand::Sync(arguments)) => packages::sync(&arguments, globals, out),
-            Self::Audit(command) => log::run(&state()?, command, globals.json, out),
+            Self::Audit(command) => {
+                let form = if globals.json { Form::Json } else { Form::Table(Colour::of_stdout()) };
+                log::run(&state()?, command, form, out)
+            }
             Self::Approvals(command) => approvals::run(&state()?, command, globals.json, out),
             Self::Kill(arguments) => switch::kill(&arguments, &state()?),
             Self::Resume(arguments) => switch::resume(&arguments, &state()?),

@@ -9,10 +9,14 @@ use serde_json::{Value, json};
 use toolgate::audit::{Event, Filter, Log, Record, Settings, Sync, is_hidden};
 use toolgate::cli::End;
 use toolgate::cli::audit::{self, AuditCommand};
+use toolgate::cli::layout::Colour;
+use toolgate::cli::table::Form;
 use toolgate::entry;
 use toolgate::manifest::AuditRules;
 
 use super::support::{clock, files, finish, records, scratch, start};
+
+const TABLE: Form = Form::Table(Colour(false));
 
 /// A log whose clock stands still: the thread that removes old files looks at it as well.
 fn open(state: &Path) -> Log {
@@ -77,9 +81,9 @@ fn nothing_hidden_and_no_second_line_comes_from_what_a_caller_sends() {
     assert_eq!(text.lines().count(), 4);
     assert!(!text.chars().any(|letter| letter != '\n' && is_hidden(letter)));
     assert_eq!(records(&files(state.path())[0])[1]["args"], args);
-    for as_json in [false, true] {
+    for form in [TABLE, Form::Json] {
         let mut out = Vec::new();
-        let mut run = |command| audit::run(state.path(), command, as_json, &mut out).unwrap().text;
+        let mut run = |command| audit::run(state.path(), command, form, &mut out).unwrap().text;
         run(AuditCommand::Query { terms: Vec::new() });
         let texts = run(AuditCommand::Show { call: "c1".to_owned() }) + &run(AuditCommand::Report { network: false });
         let out = String::from_utf8(out).unwrap() + &texts;
@@ -117,7 +121,7 @@ fn tail_shows_the_last_records_and_then_what_is_added() {
         finish(&log, &format!("c{looks}"));
         looks < 3
     };
-    audit::tail(state.path(), 2, &Filter::default(), true, &mut wait, &mut out).unwrap();
+    audit::tail(state.path(), 2, &Filter::default(), Form::Json, &mut wait, &mut out).unwrap();
     let seen: Vec<Value> = String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let seen: Vec<_> =
         seen.iter().map(|record| format!("{} {}", record["ev"].as_str().unwrap(), record["call"].as_str().unwrap())).collect();
@@ -135,7 +139,7 @@ fn records_of_all_files_come_in_the_order_of_their_times() {
         }
     }
     let mut out = Vec::new();
-    audit::run(state.path(), AuditCommand::Query { terms: vec!["ev=call.started".to_owned()] }, true, &mut out).unwrap();
+    audit::run(state.path(), AuditCommand::Query { terms: vec!["ev=call.started".to_owned()] }, Form::Json, &mut out).unwrap();
     let times: Vec<String> =
         String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["ts"].to_string()).collect();
     assert!(times.len() == 30 && times.is_sorted());
@@ -152,7 +156,7 @@ fn a_report_counts_calls_denials_and_answers() {
     log.append(&Record { approval: Some("a1"), ..Record::new(Event::ApprovalRequested) }, Sync::Handed).unwrap();
     log.append(&Record { approval: Some("a1"), decision: Some("once"), ..Record::new(Event::ApprovalAnswered) }, Sync::Handed).unwrap();
     log.close().unwrap();
-    let report = audit::run(state.path(), AuditCommand::Report { network: false }, false, &mut Vec::new()).unwrap();
+    let report = audit::run(state.path(), AuditCommand::Report { network: false }, TABLE, &mut Vec::new()).unwrap();
     insta::assert_snapshot!(report.text);
 }
 
@@ -162,7 +166,7 @@ fn verify_says_whole_or_names_the_first_broken_record() {
     let log = open(state.path());
     start(&log, "c1", Sync::Handed);
     log.close().unwrap();
-    let verify = || audit::run(state.path(), AuditCommand::Verify { head: None }, false, &mut Vec::new()).unwrap();
+    let verify = || audit::run(state.path(), AuditCommand::Verify { head: None }, TABLE, &mut Vec::new()).unwrap();
     let report = verify();
     assert!(report.end == End::Done && report.text.ends_with("whole: 4 records in 1 files\n"), "{}", report.text);
     let file = files(state.path()).remove(0);
