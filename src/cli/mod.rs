@@ -21,6 +21,7 @@ pub mod logs;
 pub mod lookup;
 mod nearest;
 mod packages;
+mod progress;
 mod python;
 mod rule_files;
 mod run;

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::environment::{self, FOLDER, STAMP};
 use super::run::{End, Fault, Globals, Report};
-use super::setup;
+use super::{progress, setup};
 use crate::manifest::{Lock, Pinned};
 use crate::sandbox::processes;
 use crate::sandbox::programs::on_search_path;
@@ -28,17 +29,17 @@ use crate::state::StateDir;
 /// What to do with the packages.
 #[derive(Debug, Subcommand)]
 pub(super) enum PackagesCommand {
-    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
+    /// Install the packages of the lock file, each by its digest. Without a lock that fits the manifest, write one first.
     Sync(Sync),
 }
 
 /// The arguments of `sync`.
 #[derive(Debug, Args)]
 pub(super) struct Sync {
-    /// Refuse to write a lock: one that does not fit is a negative answer.
+    /// Write no lock; exit 1 if it does not fit the manifest.
     #[arg(long, conflicts_with = "upgrade")]
     locked: bool,
-    /// Write a new lock with the newest versions that the manifest lets in.
+    /// Write a new lock with the newest versions that the manifest allows.
     #[arg(long)]
     upgrade: bool,
 }
@@ -47,6 +48,7 @@ pub(super) struct Sync {
 /// `installed` (whether anything was), and as far as it came there `lock`, `lock_written`, `installer`, and `why` where the lock does not fit.
 pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mut dyn Write) -> Result<Report, Fault> {
     let found = setup::find_trusted(globals.manifest.as_deref(), &[])?;
+    let progress = progress::spinner("installing", globals);
     let mut silent = io::sink();
     let out = if globals.json { &mut silent } else { out };
     let file = found.file.as_deref().ok_or_else(|| Fault::Use("there is no manifest, so no packages are asked for".to_owned()))?;
@@ -62,7 +64,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
     let base = environment::program(&configured).ok_or_else(|| {
         Fault::Use(format!("`{}` is in no absolute folder of the search path; set `[python] interpreter`", configured.display()))
     })?;
-    stage(out, &format!("asking {} what it is", base.display()))?;
+    stage(out, &progress, &format!("asking {} what it is", base.display()))?;
     let identity = ask(&base, &state)?;
     let lock_path = environment::lock_path(file);
     let unfit = |why: &str| Report {
@@ -86,9 +88,9 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
         let text = format!("{} package(s) are there already, as the lock says\n", lock.pinned.len());
         return Ok(Report { json, text, end: End::Done });
     }
-    stage(out, "laying out an environment")?;
+    stage(out, &progress, "laying out an environment")?;
     let site = Site::lay_out(&base, pip(&base, &identity)?, state)?;
-    stage(out, &format!("looking up what {} package(s) need, with pip", packages.len()))?;
+    stage(out, &progress, &format!("looking up what {} package(s) need, with pip", packages.len()))?;
     let pinned = site.resolve(packages, kept.as_ref())?;
     let is_kept = kept.is_some();
     let lock = kept.unwrap_or_else(|| Lock { wanted: packages.clone(), python: identity.python, pinned: pinned.clone() });
@@ -102,7 +104,7 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
         Ok(()) => {}
     }
     let names: Vec<&str> = lock.pinned.iter().map(|pinned| pinned.name.as_str()).collect();
-    stage(out, &format!("installing {} package(s): {}", names.len(), names.join(", ")))?;
+    stage(out, &progress, &format!("installing {} package(s): {}", names.len(), names.join(", ")))?;
     site.install(&lock)?;
     site.put(&lock, &environment::place(site.state.path(), &lock, &configured))?;
     let mut text = String::new();
@@ -117,9 +119,11 @@ pub(super) fn sync(&Sync { locked, upgrade }: &Sync, globals: &Globals, out: &mu
 }
 
 /// Says what is done next, before it is.
-fn stage(out: &mut dyn Write, what: &str) -> io::Result<()> {
-    writeln!(out, "{what} …")?;
-    out.flush()
+fn stage(out: &mut dyn Write, progress: &ProgressBar, what: &str) -> io::Result<()> {
+    progress.suspend(|| {
+        writeln!(out, "{what} …")?;
+        out.flush()
+    })
 }
 
 fn fits(lock: Lock, packages: &[String], python: &str) -> Result<Lock, String> {

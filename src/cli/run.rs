@@ -13,8 +13,8 @@ use super::logs::LogFormat;
 use super::packages::PackagesCommand;
 use super::table::Form;
 use super::{
-    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, python, scan, serve, setup, simulate,
-    switch, trust,
+    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, progress, python, scan, serve, setup,
+    simulate, switch, trust,
 };
 use crate::audit;
 use crate::state::StateFault;
@@ -103,6 +103,7 @@ impl Command {
             Self::Packages(PackagesCommand::Sync(arguments)) => packages::sync(&arguments, globals, out),
             Self::Audit(command) => {
                 let form = if globals.json { Form::Json } else { Form::Table(Colour::of_stdout()) };
+                let _progress = matches!(command, log::AuditCommand::Verify { .. }).then(|| progress::spinner("reading the log", globals));
                 log::run(&state()?, command, form, out)
             }
             Self::Approvals(command) => approvals::run(&state()?, command, globals.json, out),
