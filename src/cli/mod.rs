@@ -19,6 +19,7 @@ pub mod layout;
 pub mod lint;
 pub mod logs;
 pub mod lookup;
+mod manual;
 mod nearest;
 mod packages;
 mod progress;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 
 use super::jsonl::Input;
@@ -13,8 +13,8 @@ use super::logs::LogFormat;
 use super::packages::PackagesCommand;
 use super::table::Form;
 use super::{
-    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, packages, progress, python, scan, serve, setup,
-    simulate, switch, trust,
+    approvals, audit as log, check, demo, doctor, explain, extract, init, install, lint, manual, packages, progress, python, scan, serve,
+    setup, simulate, switch, trust,
 };
 use crate::audit;
 use crate::state::StateFault;
@@ -79,6 +79,8 @@ enum Command {
     Trust(trust::Trust),
     /// Print the JSON Schema of tools.toml.
     Schema,
+    Completions(manual::Completions),
+    Man(manual::Man),
     Install(install::Install),
     /// The same as `install CLIENT --remove`.
     #[command(hide = true)]
@@ -115,6 +117,8 @@ impl Command {
                 writeln!(out, "{:#}", crate::manifest::schema())?;
                 Ok(End::Done.into())
             }
+            Self::Completions(arguments) => manual::completions(&arguments, out),
+            Self::Man(arguments) => manual::man(&arguments, out),
             Self::Install(arguments) => install::run(&arguments, globals),
             Self::Uninstall(arguments) => install::uninstall(&arguments),
         }
@@ -213,6 +217,11 @@ impl Fault {
     }
 }
 
+/// The command line as data: completions and man pages are made of it.
+pub(super) fn command_line() -> clap::Command {
+    Arguments::command()
+}
+
 /// Runs the command of this process.
 pub fn run() -> ExitCode {
     let Arguments { command, globals } = match Arguments::try_parse() {
@@ -286,8 +295,6 @@ impl Write for Output {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
