@@ -17,12 +17,12 @@ use super::{environment, layout, lookup, text_file, watch};
 use crate::manifest::{Fault, Manifest};
 use crate::model::Level;
 
-/// Validate a manifest: every fault at once; runs its test cases. Refuses whatever `serve` would, in the same words.
+/// Validate a manifest: report every fault with its place, and run its test cases.
 #[derive(Debug, Args)]
 pub struct Check {
     /// The same as `--manifest`.
     file: Option<PathBuf>,
-    /// Look at the rules alone: the folders, keys and interpreter need not be on this machine.
+    /// Check the rules only: folders, keys and interpreter need not exist on this machine.
     #[arg(long)]
     policy_only: bool,
 }

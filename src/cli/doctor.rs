@@ -42,7 +42,7 @@ pub struct Report {
 pub struct QuotaLine {
     /// The root.
     pub root: String,
-    /// `wall` or `looked at`, and what that means.
+    /// `wall` or `checked`, and what that means.
     pub held: String,
 }
 
@@ -52,9 +52,9 @@ pub fn quotas(manifest: &Manifest, state: &Path) -> Vec<QuotaLine> {
     bounded
         .map(|(name, quota)| {
             let held = match files::disk_of_sessions(state) {
-                Some(disk) if disk <= quota => format!("wall: the disk of the sessions holds {disk}, and no more fits"),
+                Some(disk) if disk <= quota => format!("wall: the disk of the sessions holds {disk} at most"),
                 _ => format!(
-                    "looked at: a program can pass {quota} for a moment before it is ended; give `sessions` in the state folder a tmpfs or a project quota of at most {quota} to make it a wall"
+                    "checked: a program can exceed {quota} for a moment before it is ended. For a hard limit, put `sessions` of the state folder on a tmpfs or under a project quota of at most {quota}"
                 ),
             };
             QuotaLine { root: name.clone(), held }
@@ -77,7 +77,7 @@ pub(super) fn run(globals: &Globals) -> Result<run::Report, Fault> {
     let found = match setup::find_trusted(globals.manifest.as_deref(), &[]) {
         Err(Fault::Refused(why) | Fault::Untrusted(why)) => {
             // Its interpreter is not started, and the machine can be told about without it.
-            writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;
+            writeln!(io::stderr(), "toolgate: this report is about the built-in manifest: {why}")?;
             setup::Found::builtin()
         }
         found => found?,
@@ -194,9 +194,9 @@ mod tests {
             let [line] = quotas(&manifest, state.path()).try_into().unwrap();
             line.held
         };
-        assert!(held(4096).starts_with("looked at: "));
+        assert!(held(4096).starts_with("checked: "));
         let disk = files::disk_of_sessions(state.path()).unwrap();
-        assert!(held(disk.0).starts_with("wall: ") && held(disk.0 - 1).starts_with("looked at: "));
+        assert!(held(disk.0).starts_with("wall: ") && held(disk.0 - 1).starts_with("checked: "));
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             few_files: None,
             chosen: Some("b".to_owned()),
             backends: vec![line("a", false, None), line("b", true, Some(Layer::Memory))],
-            quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "looked at: it".to_owned() }],
+            quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "checked: it".to_owned() }],
             imports_act_as_strict: Some("the wall `network` is not proven: off".to_owned()),
         };
         let text = report.text();
@@ -215,7 +215,7 @@ mod tests {
             text.contains("a: not usable: no user namespace")
                 && text.contains("b: usable, chosen")
                 && text.contains("no /proc")
-                && text.contains("quota of `scratch`: looked at: it\n")
+                && text.contains("quota of `scratch`: checked: it\n")
                 && text.contains("`check = \"imports\"` acts as `strict`: the wall `network` is not proven: off\n"),
             "{text}"
         );

@@ -62,10 +62,10 @@ const MOST_CHANGES: usize = 12;
 /// Files that run later, of which a step each is shown.
 const MOST_LATER: usize = 5;
 
-/// Say what would happen to one call, and why.
+/// Show what would happen to one call, and which rules decide it.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The tool.
+    /// The tool's name.
     tool: String,
     /// Its arguments as a JSON object.
     #[arg(default_value = "{}")]

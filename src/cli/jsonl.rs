@@ -19,7 +19,7 @@ pub struct Input {
     /// The file; `-` reads standard input.
     #[arg(required_unless_present = "jsonl")]
     file: Option<PathBuf>,
-    /// One JSON object a line in, one a line out; `-` reads standard input.
+    /// A file with one JSON object a line; each is answered with one. `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub(super) jsonl: Option<PathBuf>,
 }

@@ -14,7 +14,7 @@ use super::setup;
 use crate::filter::{escape, escape_line};
 use crate::policy::program;
 
-/// Run the static check of Python alone.
+/// Check a Python program without running it.
 #[derive(Debug, Args)]
 pub struct Lint {
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub enum LogFormat {
     /// Lines for people.
     #[default]
     Text,
-    /// One JSON object a line, every call among them.
+    /// One JSON object a line, also for each call.
     Json,
 }
 

@@ -17,7 +17,7 @@ use crate::gate::Asker;
 use crate::model::{Block, Caller, Channel, ClientLabel, Question, ToolCall};
 use crate::sandbox::{Progress, Stage};
 
-/// Run a program in the sandbox, under the manifest.
+/// Run a Python program in the sandbox, by the rules of the manifest.
 #[derive(Debug, Args)]
 pub(super) struct Python {
     /// The program; `-` reads standard input.

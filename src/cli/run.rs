@@ -32,17 +32,17 @@ struct Arguments {
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(super) struct Globals {
-    /// The manifest. Default: `$TOOLGATE_MANIFEST`, tools.toml here or above (to the repository's top or home; it serves once `toolgate trust` has shown
-    /// it), the configuration folder, then a built-in one (a scratch folder, nothing else). `lint` and `scan` read none by default.
+    /// The manifest. Default: the first of `$TOOLGATE_MANIFEST`, tools.toml in this folder or above, `~/.config/toolgate/tools.toml`, and a built-in
+    /// one that opens a scratch folder only.
     #[arg(long, value_name = "FILE", global = true)]
     pub manifest: Option<PathBuf>,
-    /// The state folder (log, approvals, switch), in place of the manifest's and of `$TOOLGATE_STATE_DIR`.
+    /// The state folder (log, questions, emergency stop). Default: `[state] dir`, else `$TOOLGATE_STATE_DIR`, else `~/.local/state/toolgate`.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
-    /// Print the result as JSON (records and questions one object a line), and ask nothing.
+    /// Print JSON and ask nothing. Records and questions are one object a line.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print nothing but faults: the exit code tells. A server logs errors alone.
+    /// Print errors only. The exit code gives the result.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }
@@ -51,30 +51,30 @@ pub(super) struct Globals {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
-    /// Show the main job end to end, with no client and no set-up.
+    /// Play an example session in this terminal. Needs no client and no manifest.
     Demo,
     Init(init::Init),
     Check(check::Check),
     Explain(explain::Explain),
     Simulate(simulate::Simulate),
     Lint(lint::Lint),
-    /// Run the filters alone: secrets, personal data, injection, hidden text.
+    /// Search a text for secrets, personal data, prompt injection and hidden text.
     Scan(Input),
-    /// Run the reader alone: HTML to Markdown.
+    /// Convert HTML to Markdown, as the tool `fetch` does.
     Extract(Input),
     Python(python::Python),
-    /// Build the Python environment that `[python] packages` names.
+    /// Install the Python packages that the manifest names.
     #[command(subcommand)]
     Packages(PackagesCommand),
-    /// Look at the audit log.
+    /// Read the audit log, and verify it.
     #[command(subcommand)]
     Audit(log::AuditCommand),
-    /// The operator's channel: what waits for a person here, and the answer to it.
+    /// Answer the questions that wait for an operator.
     #[command(subcommand)]
     Approvals(approvals::ApprovalsCommand),
     Kill(switch::Kill),
     Resume(switch::Resume),
-    /// Say what this machine can enforce, layer by layer, proven by doing.
+    /// Test what the sandbox can enforce on this machine.
     Doctor,
     Trust(trust::Trust),
     /// Print the JSON Schema of tools.toml.

@@ -30,7 +30,7 @@ pub struct Choice {
     /// The profile to judge by. Default: `[clients] stdio`.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// Puts a root of the manifest at another folder.
+    /// Another folder for a root of the manifest. May be given several times.
     #[arg(long = "root", value_name = "NAME=PATH", value_parser = name_and_path)]
     pub roots: Vec<(String, PathBuf)>,
 }

@@ -26,11 +26,11 @@ with `path_denied`; save it as case.jsonl and run `toolgate simulate case.jsonl`
 
 {"id":"1","policy":{"version":1,"roots":{"project":{"path":"/srv/project","mode":"rw","allowed_paths":["**"],"denied_paths":["**/.env"]}},"profiles":{"dev":{"permissions":["READONLY"],"allowed_tools":["*"]}}},"request":{"profile":"dev","tool":"read_file","args":{"path":"project/.env"}},"state":{"fs":{"project/.env":"file"}}}"#;
 
-/// Judge recorded or invented calls in a described world, one JSON line each.
+/// Judge calls from a file, with files and hosts that the file describes.
 #[derive(Debug, Args)]
 #[command(after_help = SIMULATED)]
 pub struct Simulate {
-    /// The cases; `-` reads standard input.
+    /// The file, with one JSON object a line; `-` reads standard input.
     cases: PathBuf,
 }
 

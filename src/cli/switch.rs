@@ -12,21 +12,21 @@ use crate::audit::{Event, Record, Sync};
 use crate::filter::escape;
 use crate::state::{StateDir, Store, of_session};
 
-/// Stop every server that shares the state folder, at once.
+/// Stop all work on every server of the state folder at once.
 #[derive(Debug, Args)]
 pub(super) struct Kill {
-    /// Why; kept in the log.
+    /// The reason, for the log.
     #[arg(long, default_value = "operator")]
     reason: String,
 }
 
-/// Lift the emergency stop, or the suspension of one caller.
+/// End the emergency stop, or the suspension of one caller.
 #[derive(Debug, Args)]
 pub(super) struct Resume {
     /// The caller that was suspended, as the log names it.
     #[arg(long, value_name = "P")]
     principal: Option<String>,
-    /// The session that was suspended, as its refusals and the log name it (over standard input).
+    /// The session that was suspended, as its refusals and the log name it. Sessions are suspended over standard input only.
     #[arg(long, value_name = "ID", conflicts_with = "principal")]
     session: Option<String>,
 }

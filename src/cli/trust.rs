@@ -112,12 +112,12 @@ pub(super) fn demanded(found: &Found) -> Result<(), Fault> {
     }
 }
 
-/// Let a manifest serve that lies here or above and that no command line names: shows its path, its digest and what it opens, and asks.
+/// Show what a manifest opens, and ask whether it may serve.
 #[derive(Debug, Args)]
 pub(super) struct Trust {
     /// The same as `--manifest`.
     file: Option<PathBuf>,
-    /// Do not ask.
+    /// Trust it without a question.
     #[arg(long, short)]
     pub(super) yes: bool,
     /// Take the trust away.

@@ -21,34 +21,34 @@ use crate::state::StateDir;
 /// What to do on the operator's channel.
 #[derive(Debug, Subcommand)]
 pub enum ApprovalsCommand {
-    /// List what waits, on every server of the state folder.
+    /// List the questions that wait, of all servers of the state folder.
     List,
-    /// Show one question whole.
+    /// Show one question in full.
     Show {
-        /// Its id, or enough of its beginning.
+        /// The question's id, or its beginning.
         id: String,
     },
-    /// Allow it, this once. The passphrase is asked for on the terminal, or read as a line of standard input.
+    /// Allow the call, once. Asks for the operator's passphrase, or reads it as a line of standard input.
     Allow {
         /// Which question, who answers and why.
         #[command(flatten)]
         reply: Reply,
-        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
+        /// Allow the same tool on the same target until the session ends. Only where the manifest says `first`.
         #[arg(long, conflicts_with = "scope")]
         session: bool,
-        /// How far the yes goes, of what the question offers.
+        /// For which calls the answer holds. The question lists what it offers.
         #[arg(long, value_parser = PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)))]
         scope: Option<String>,
     },
-    /// Deny it. Needs no passphrase.
+    /// Deny the call. Needs no passphrase.
     Deny {
         /// Which question, who answers and why.
         #[command(flatten)]
         reply: Reply,
     },
-    /// Show each question as it comes, until it is stopped; `allow` and `deny` answer.
+    /// Show each new question until stopped. Answer with `allow` or `deny` in another terminal.
     Watch,
-    /// Who may allow, each with a passphrase.
+    /// Manage the operators, each with a passphrase.
     #[command(subcommand)]
     Secret(SecretCommand),
 }
@@ -56,12 +56,12 @@ pub enum ApprovalsCommand {
 /// An answer to a question.
 #[derive(Debug, Args)]
 pub struct Reply {
-    /// The question's id, or enough of its beginning.
+    /// The question's id, or its beginning.
     pub id: String,
-    /// Who answers. Default: the only operator that has a passphrase.
+    /// The operator that answers. Default: the only one that has a passphrase.
     #[arg(long = "as", value_name = "NAME")]
     pub who: Option<String>,
-    /// Why; kept in the log.
+    /// The reason, for the log.
     #[arg(long)]
     pub reason: Option<String>,
 }
@@ -69,9 +69,9 @@ pub struct Reply {
 /// What to do with the passphrases of operators.
 #[derive(Debug, Subcommand)]
 pub enum SecretCommand {
-    /// Give an operator a passphrase. Where there are operators, two of them (or the only one) must give theirs first.
+    /// Give an operator a passphrase. Two other operators, or the only one, enter theirs first.
     Set {
-        /// Who. Several names found the operators together, each with a passphrase of their own, where there are none yet.
+        /// The operator's name. Repeat it to enrol the first operators together.
         #[arg(long = "as", value_name = "NAME", default_value = "operator")]
         who: Vec<String>,
     },
@@ -79,7 +79,7 @@ pub enum SecretCommand {
     List,
     /// Take an operator's passphrase away.
     Remove {
-        /// Who.
+        /// The operator's name.
         name: String,
     },
 }

@@ -62,16 +62,16 @@ impl Places {
     }
 }
 
-/// Register the server in a client's configuration.
+/// Print toolgate's entry in a client's configuration, or write it.
 #[derive(Debug, Args)]
 pub struct Install {
     /// The client.
     #[arg(value_parser = Client::parser())]
     client: &'static Client,
-    /// Write it; without this it is only printed.
+    /// Write the entry.
     #[arg(long)]
     write: bool,
-    /// Take the server out of the client's configuration again.
+    /// Remove the entry.
     #[arg(long)]
     remove: bool,
 }
