@@ -85,7 +85,7 @@ impl Reload {
             }
         };
         if tokio::time::timeout(SETTLING, settled).await.is_err() {
-            tracing::warn!("the manifest is being written again and again; the former one stays in force");
+            tracing::warn!("the manifest file changes too often to be read; the former one stays in force until the file rests");
         }
     }
 

@@ -42,7 +42,7 @@ pub struct Report {
 pub struct QuotaLine {
     /// The root.
     pub root: String,
-    /// `wall` or `checked`, and what that means.
+    /// `wall` or `measured`, and what that means.
     pub held: String,
 }
 
@@ -54,7 +54,7 @@ pub fn quotas(manifest: &Manifest, state: &Path) -> Vec<QuotaLine> {
             let held = match files::disk_of_sessions(state) {
                 Some(disk) if disk <= quota => format!("wall: the disk of the sessions holds {disk} at most"),
                 _ => format!(
-                    "checked: a program can exceed {quota} for a moment before it is ended. For a hard limit, put `sessions` of the state folder on a tmpfs or under a project quota of at most {quota}"
+                    "measured: a program that exceeds {quota} is ended, but can exceed it for a moment. For a hard limit, mount a tmpfs of at most {quota} at `sessions` in the state folder, or set a project quota there"
                 ),
             };
             QuotaLine { root: name.clone(), held }
@@ -194,9 +194,9 @@ mod tests {
             let [line] = quotas(&manifest, state.path()).try_into().unwrap();
             line.held
         };
-        assert!(held(4096).starts_with("checked: "));
+        assert!(held(4096).starts_with("measured: "));
         let disk = files::disk_of_sessions(state.path()).unwrap();
-        assert!(held(disk.0).starts_with("wall: ") && held(disk.0 - 1).starts_with("checked: "));
+        assert!(held(disk.0).starts_with("wall: ") && held(disk.0 - 1).starts_with("measured: "));
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             few_files: None,
             chosen: Some("b".to_owned()),
             backends: vec![line("a", false, None), line("b", true, Some(Layer::Memory))],
-            quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "checked: it".to_owned() }],
+            quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "measured: it".to_owned() }],
             imports_act_as_strict: Some("the wall `network` is not proven: off".to_owned()),
         };
         let text = report.text();
@@ -215,7 +215,7 @@ mod tests {
             text.contains("a: not usable: no user namespace")
                 && text.contains("b: usable, chosen")
                 && text.contains("no /proc")
-                && text.contains("quota of `scratch`: checked: it\n")
+                && text.contains("quota of `scratch`: measured: it\n")
                 && text.contains("`check = \"imports\"` acts as `strict`: the wall `network` is not proven: off\n"),
             "{text}"
         );

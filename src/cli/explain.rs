@@ -301,7 +301,7 @@ impl Explanation {
         if let Some(then) = &self.then {
             out += "\na change of the manifest that would let it through:\n";
             let _ = self.changes.iter().try_for_each(|change| writeln!(out, "  {change}"));
-            let _ = writeln!(out, "then: {}  {}", then.decision.as_str(), then.code);
+            let _ = writeln!(out, "the call would then be: {} ({})", then.decision.as_str(), then.code);
         } else if verdict.decision == Decision::Deny && verdict.code != Code::PolicyInvalid {
             out += "\nno line of the manifest would let this call through as it is\n";
             out += &verdict.hint.as_ref().map(|hint| format!("{hint}\n")).unwrap_or_default();

@@ -97,9 +97,9 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
             "found {ENVIRONMENT}, which is not used: programs run with `python3`. To use it, run `init` again with `--force --interpreter {ENVIRONMENT}`"
         );
     }
-    for (address, url) in answers.allow.iter().filter_map(|address| Some((address, url_of(address).ok()?))) {
+    for url in answers.allow.iter().filter_map(|address| url_of(address).ok()) {
         if url.target() != "/" {
-            let _ = writeln!(text, "`{address}` opens every page of `{}`", url.origin());
+            let _ = writeln!(text, "`--allow` opens whole hosts: agents may fetch every page of `{}`", url.origin());
         }
     }
     let python = environment::program(&environment::base(&manifest, Some(&file))).filter(|_| !answers.imports.is_empty());
@@ -107,11 +107,11 @@ pub(super) fn run(mut answers: Init, globals: &Globals, out: &mut dyn Write) -> 
     if !lacking.is_empty() {
         let _ = writeln!(
             text,
-            "`{}` has no module {}: write the packages that have them under [python], e.g. packages = {lacking:?}, then run\n  \
-             toolgate packages sync --manifest {}",
+            "`{}` has no module {}. To install it, add its package under [python] in {name}, e.g. packages = {lacking:?}, then run\n  \
+             toolgate trust\n  toolgate packages sync --manifest {name}",
             manifest.python.interpreter,
             lacking.join(", "),
-            file.display()
+            name = file.display()
         );
     }
     let (mut snippet, mut note) = (None, None);

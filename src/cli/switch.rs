@@ -45,8 +45,8 @@ pub(super) fn kill(Kill { reason }: &Kill, path: &Path) -> Result<Report, Fault>
     let text = match &running {
         Ok(true) => format!("the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it\n"),
         Ok(false) => format!(
-            "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
-         `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`\n"
+            "no server was stopped: none uses the state folder {place}. The emergency stop is on there: a server that starts with this folder is \
+         stopped as well, until `toolgate resume`. To stop a server that uses another folder, name its manifest with `--manifest`\n"
         ),
         Err(fault) => format!("set, and it cannot be told whether a server with the state folder {place} is running: {fault}\n"),
     };

@@ -58,7 +58,7 @@ pub(super) fn keep(file: &Path, sha256: &[u8; 32]) -> Result<(), Fault> {
 /// The last line of a command that wrote a manifest and tried to trust it.
 pub(super) fn ending(kept: &Result<(), Fault>) -> String {
     match kept {
-        Ok(()) => "it is trusted until its text changes; then run `toolgate trust`\n".to_owned(),
+        Ok(()) => "it is trusted as it is now; run `toolgate trust` after each edit\n".to_owned(),
         Err(why) => format!("it must be trusted before it serves: run `toolgate trust` (it could not be done now: {why})\n"),
     }
 }
@@ -193,7 +193,17 @@ fn grants(manifest: &Manifest) -> Vec<String> {
     lines.extend(manifest.network.secrets.keys().map(|name| format!("secret {name}: sent with requests")));
     let python = &manifest.python;
     let check = if python.check == Check::Off { ", programs are not checked" } else { "" };
-    lines.push(format!("python: {}{}{check}", python.interpreter, if python.network { ", with the network" } else { "" }));
+    let network = if python.network { ", with the network" } else { "" };
+    let roots: Vec<String> = python
+        .roots
+        .iter()
+        .map(|root| if root.mode == RootMode::ReadWrite { root.name.clone() } else { format!("{} (read only)", root.name) })
+        .collect();
+    lines.push(format!(
+        "python: {}, sees {}{network}{check}",
+        python.interpreter,
+        if roots.is_empty() { "no root".to_owned() } else { roots.join(", ") }
+    ));
     let usual = Approvals::default();
     for level in Level::ALL {
         let (mode, default) = (manifest.approvals.mode(level), usual.mode(level));

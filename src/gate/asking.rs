@@ -157,14 +157,15 @@ impl CallGate {
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
         let own = effect::level(case.capability, case.action, case.screened, &case.seen.facts);
         let mut text = question::text(case.action, &case.seen.opened, &look, &sentences, own, now_ns);
-        if level > own {
-            text.push_str("\nThis is asked more strictly than usual, because of the manifest, a reviewer or content from outside.");
-        }
         if let Some(code) = code {
-            let _ = write!(text, "\nTo allow it, choose `{ONCE}` and type this code in `confirm`.\ncode: {code}");
+            let _ = write!(text, "\nTo allow it, choose `{ONCE}` and type this code into the field `confirm`.\ncode: {code}");
         }
         if self.intake(&case.call.caller.session).0 {
-            text.push_str("\nThis session has read content from outside. A stranger may have caused this call.");
+            text.push_str(
+                "\nThis session has read content from outside, which may have caused this call. If you did not ask for it, choose `No`.",
+            );
+        } else if level > own {
+            text.push_str("\nThe manifest or a reviewer demands a stricter approval than usual.");
         }
         let carried = crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default();
         if !carried.is_empty() {

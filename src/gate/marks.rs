@@ -35,7 +35,7 @@ impl Marks {
     }
 
     /// The text for the servers of the folder, where a mark is new.
-    pub(super) fn to_shared_text(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn take_shared_text(&mut self) -> Option<Vec<u8>> {
         if !std::mem::take(&mut self.changed) {
             return None;
         }
@@ -128,9 +128,9 @@ mod tests {
     fn what_one_server_marks_another_learns_and_a_torn_text_takes_nothing_away() {
         let mut first = Marks::default();
         first.add(&own("a"), &own(""));
-        assert_eq!(first.to_shared_text(), None, "a session's own folder is nobody else's");
+        assert_eq!(first.take_shared_text(), None, "a session's own folder is nobody else's");
         first.add(&shared("w/a"), &shared("w"));
-        let text = first.to_shared_text().unwrap();
+        let text = first.take_shared_text().unwrap();
         let mut second = Marks::default();
         second.read_from(&text);
         assert!(second.is_marked(&shared("w/a")) && !second.is_marked(&own("a")));
@@ -139,7 +139,7 @@ mod tests {
             assert!(second.is_marked(&shared("w/a")));
         }
         first.remove(&shared("w/a"));
-        second.read_from(&first.to_shared_text().unwrap());
+        second.read_from(&first.take_shared_text().unwrap());
         assert!(!second.is_marked(&shared("w/a")) && first.is_marked(&own("a")));
     }
 
@@ -151,6 +151,6 @@ mod tests {
         let mut marks = Marks::default();
         let long = "x".repeat(250);
         (0..MAX_FILES).for_each(|n| marks.add(&shared(&format!("work/{long}/{n}")), &shared("work")));
-        assert!(marks.is_marked(&shared("work/any")) && marks.to_shared_text().unwrap().len() < 2 * MAX_TEXT);
+        assert!(marks.is_marked(&shared("work/any")) && marks.take_shared_text().unwrap().len() < 2 * MAX_TEXT);
     }
 }

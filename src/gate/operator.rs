@@ -36,7 +36,7 @@ impl CallGate {
                 return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
             }
             Some(Repeat { pending, .. }) if pending.operator => pending,
-            _ => self.queue(case, &asked, waits)?,
+            _ => self.queue(case, &asked)?,
         };
         let answers = self.shared.state.answers(&pending.id).map_err(|_| not_kept())?;
         asked.state.answer = Some(self.operators_answer(&pending, &answers, asked.binding.clone())?);
@@ -113,7 +113,7 @@ impl CallGate {
     }
 
     /// The question of this very call in the queue: the one that waits already, or a new one.
-    fn queue(&self, case: &Case<'_>, asked: &Asked, waits: Waits) -> Result<Pending, Refusal> {
+    fn queue(&self, case: &Case<'_>, asked: &Asked) -> Result<Pending, Refusal> {
         let now = self.tick();
         let queue = &self.shared.state;
         let mut waiting = queue.asks().map_err(|_| not_kept())?;
@@ -155,7 +155,7 @@ impl CallGate {
             tracing::error!(%fault, "a question could not be put into the operator's queue");
             not_kept()
         })?;
-        tracing::warn!(id = pending.id, ?waits, "a call waits for an operator: toolgate approvals show {}", pending.id);
+        tracing::warn!("a call waits for an operator; to see and answer it, run `toolgate approvals show {}`", pending.id);
         Ok(pending)
     }
 

@@ -210,7 +210,7 @@ impl CallGate {
         let kept = self.shared.store.untrusted_files(|text| {
             marks.read_from(text);
             change(marks);
-            ((), marks.to_shared_text())
+            ((), marks.take_shared_text())
         });
         if let Err(fault) = kept {
             tracing::error!(%fault, "the marks of untrusted files could not be shared; only this server has them");

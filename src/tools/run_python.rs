@@ -199,7 +199,11 @@ fn text(outcome: &Outcome) -> String {
     match (outcome.status, outcome.limit) {
         (Status::Limit, Some(limit)) => {
             let name = serde_json::to_value(limit).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
-            let _ = writeln!(text, "[the program hit its {name} limit: {}]", outcome.evidence.as_deref().unwrap_or("no further evidence"));
+            let _ = writeln!(
+                text,
+                "[the program was stopped at its {name} limit: {}]",
+                outcome.evidence.as_deref().unwrap_or("no further evidence")
+            );
         }
         (Status::Killed, _) => {
             let by = outcome.signal_name().map(|name| format!(" by {name}")).unwrap_or_default();

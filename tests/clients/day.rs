@@ -39,7 +39,8 @@ pub(crate) fn missing() -> Option<String> {
 
 pub(crate) fn spend() {
     // A machine that is busy with other tests may need more than a program's time for a plot: then the day is begun anew.
-    let is_slow = |day: &Value| day["steps"].as_array().unwrap().iter().any(|step| text(step).contains("the program hit its wall limit"));
+    let is_slow =
+        |day: &Value| day["steps"].as_array().unwrap().iter().any(|step| text(step).contains("the program was stopped at its wall limit"));
     let played = (0..3).map(|_| play()).find(|(_, day)| !is_slow(day));
     let (home, day) = played.expect("no program hits its wall limit in three days");
     let steps = day["steps"].as_array().unwrap();

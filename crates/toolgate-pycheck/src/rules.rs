@@ -160,7 +160,7 @@ impl Rules {
 }
 
 /// What stands behind the allowlist where modules of roots may be imported.
-const OF_ROOTS: &str = "; and modules of your roots: `NAME.py`, or a folder `NAME` with `.py` files, at the top of a root or in its `src`";
+const OF_ROOTS: &str = "; also modules of your roots: `.py` files, and folders of them, at the top of a root or in its `src`";
 
 impl Imports {
     /// The modules as a list; `*` anywhere in it stands for all.

@@ -30,10 +30,15 @@ impl Roots {
         names.into_iter().filter(|name| roots.iter().any(|root| FOLDERS.iter().any(|folder| root.has(folder, name)))).collect()
     }
 
-    /// The first root which the programs of a profile see and in which something lies at this path, as far as the patterns of the manifest show it.
-    pub(in crate::sandbox) fn root_of<'m>(&self, session: &str, manifest: &'m Manifest, profile: &str, path: &RelPath) -> Option<&'m str> {
-        let is_there = |root: &ProgramRoot<'_>| root.shows(path, Kind::File) || root.shows(path, Kind::Directory);
-        self.program_roots(session, manifest, profile).find(is_there).map(|root| root.name)
+    /// Where a program finds what it named by this path: in the first root that has it, or in the root that the path begins with, as the paths of other
+    /// tools do. Only what the patterns of the manifest show.
+    pub(in crate::sandbox) fn in_program_root(&self, session: &str, manifest: &Manifest, profile: &str, path: &RelPath) -> Option<String> {
+        let is_there = |root: &ProgramRoot<'_>, path: &RelPath| root.shows(path, Kind::File) || root.shows(path, Kind::Directory);
+        self.program_roots(session, manifest, profile).find_map(|root| {
+            let without_root = path.rebased(&RelPath::ROOT.join(root.name), &RelPath::ROOT);
+            let found = [Some(path.clone()), without_root].into_iter().flatten().find(|path| is_there(&root, path))?;
+            Some(format!("/roots/{}/{found}", root.name))
+        })
     }
 
     /// The roots which the programs of a profile see, as far as they can be opened.

@@ -97,8 +97,8 @@ impl Runner {
         if let Some(gateway) = gateway {
             outcome.network = gateway.contacts();
         }
-        let root_of = |path: &RelPath| self.roots.root_of(&terms.session, &terms.manifest, &terms.profile, path);
-        tell_roots(&mut outcome, &spec.start(), &python_roots(&terms.manifest, &terms.profile), &views, root_of);
+        let find = |path: &RelPath| self.roots.in_program_root(&terms.session, &terms.manifest, &terms.profile, path);
+        explain_missing_file(&mut outcome, &spec.start(), &python_roots(&terms.manifest, &terms.profile), &views, find);
         Ok(outcome)
     }
 
@@ -341,14 +341,14 @@ fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<Strin
         .then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
 }
 
-/// Where a program ended because it did not find a file below `/roots/` or by a relative path: adds the path that works, or which roots there are and
-/// which folders are left out of a view. `start`: where relative paths start. `root_of`: the root in which a relative path leads to something.
-fn tell_roots<'m>(
+/// Where a program ended because it did not find a file: adds the path that works, or which roots there are and which folders are left out of a view.
+/// `start`: where relative paths start. `find`: where a program finds what lies at this path of a root.
+fn explain_missing_file(
     outcome: &mut Outcome,
     start: &str,
     roots: &[(&str, bool)],
     views: &[View],
-    root_of: impl Fn(&RelPath) -> Option<&'m str>,
+    find: impl Fn(&RelPath) -> Option<String>,
 ) {
     const SHOWN: usize = 10;
     if outcome.status != Status::Exception {
@@ -357,23 +357,25 @@ fn tell_roots<'m>(
     let raised = outcome.stderr.lines().rev().find(|line| line.starts_with("FileNotFoundError") || line.starts_with("PermissionError"));
     let Some((raised, path)) = raised.and_then(|line| line.split_once(": '").or_else(|| line.split_once(": \""))) else { return };
     let is_missing = raised.starts_with("FileNotFoundError");
-    let is_relative = !path.starts_with('/');
-    if !(path.starts_with("/roots") || is_missing && is_relative) {
+    let path = path.trim_end_matches(['\'', '"']);
+    let is_below_roots = path.starts_with("/roots");
+    let before = outcome.evidence.clone().map(|why| format!("{why}; ")).unwrap_or_default();
+    if is_missing
+        && !is_below_roots
+        && let Ok(named) = RelPath::parse(path.trim_start_matches("./").trim_start_matches('/'))
+        && let Some(found) = find(&named).filter(|_| !named.is_root())
+    {
+        outcome.evidence = Some(format!("{before}`{path}` exists as `{found}`; relative paths start in `{start}`"));
         return;
     }
-    let before = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
-    let path = path.trim_start_matches("./").trim_end_matches(['\'', '"']);
-    if let Some(path) = RelPath::parse(path).ok().filter(|path| is_relative && !path.is_root())
-        && let Some(root) = root_of(&path)
-    {
-        outcome.evidence = Some(format!("{before}`{path}` exists as `/roots/{root}/{path}`; relative paths start in `{start}`"));
+    if !(is_below_roots || is_missing && !path.starts_with('/')) {
         return;
     }
     let all: Vec<String> = roots.iter().map(|root| seen_root(*root)).collect();
     let mut told = if all.is_empty() {
         "the program sees no root: `[python] roots` names none of the caller's".to_owned()
     } else {
-        format!("the program sees these roots: {}; relative paths start in `{start}`", all.join(", "))
+        format!("the program sees these roots, as `[python] roots` names them: {}; relative paths start in `{start}`", all.join(", "))
     };
     if !is_missing {
         told.push_str("; what is denied in them is there by name and cannot be opened");

@@ -52,8 +52,8 @@ fn init_says_what_it_found_opened_lacks_and_kept() {
     let file = folder.join("tools.toml").canonicalize().unwrap();
     for line in [
         "found Cargo.toml (Rust), .git (agents can neither read nor change it)",
-        "`https://docs.python.org/3/x.html` opens every page of `https://docs.python.org`",
-        "has no module no_such_module: write the packages that have them under [python], e.g. packages = [\"no_such_module\"]",
+        "agents may fetch every page of `https://docs.python.org`",
+        "has no module no_such_module. To install it, add its package under [python] in",
         &format!("toolgate packages sync --manifest {}", file.display()),
     ] {
         assert!(first.contains(line), "`{line}` is not in: {first}");
@@ -255,7 +255,7 @@ fn a_stop_says_whether_a_running_server_hears_it() {
         let out = run(&home, arguments);
         (out.status.code(), said(&out))
     };
-    let nobody = |(code, text): (Option<i32>, String)| code == Some(1) && text.contains("set, nobody is running");
+    let nobody = |(code, text): (Option<i32>, String)| code == Some(1) && text.contains("no server was stopped");
     assert!(nobody(stop(&["kill"])), "{:?}", stop(&["kill"]));
     let mut server = Server::greeted(&home, "2025-11-25");
     let read = json!({"path": "project/notes.txt"});

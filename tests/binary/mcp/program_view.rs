@@ -156,14 +156,17 @@ fn a_file_that_is_not_found_is_named_where_a_root_has_it_and_else_the_roots_are(
         let answer = run(&mut server, code);
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert!(
-            text.contains("the program sees these roots: `/roots/work` (read and write), `/roots/project` (read only)"),
+            text.contains(
+                "the program sees these roots, as `[python] roots` names them: `/roots/work` (read and write), `/roots/project` (read only)"
+            ),
             "{code}: {text}"
         );
     }
     // A relative path is tried in every root that the program sees. What is denied there is not named.
     for (path, found) in [
         ("src/apples.csv", Some("`src/apples.csv` exists as `/roots/project/src/apples.csv`; relative paths start in `/roots/work`")),
-        ("./src", Some("`src` exists as `/roots/project/src`; relative paths start in `/roots/work`")),
+        ("./src", Some("`./src` exists as `/roots/project/src`; relative paths start in `/roots/work`")),
+        ("/project/src/apples.csv", Some("exists as `/roots/project/src/apples.csv`")),
         ("secrets/key.txt", None),
         ("src/.env.local", None),
         ("../project/.env", None),

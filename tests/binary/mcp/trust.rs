@@ -168,7 +168,7 @@ fn what_init_and_install_write_serves_without_another_word_and_goes_away_again()
     let folder = home.path("fresh");
     let written = run(&home, &["init", folder.to_str().unwrap(), "--yes"]);
     assert!(
-        written.status.success() && said(&written).ends_with("it is trusted until its text changes; then run `toolgate trust`\n"),
+        written.status.success() && said(&written).ends_with("it is trusted as it is now; run `toolgate trust` after each edit\n"),
         "{written:?}"
     );
     let within = |arguments: &[&str]| home.toolgate(arguments).current_dir(&folder).stdin(Stdio::null()).output().unwrap();

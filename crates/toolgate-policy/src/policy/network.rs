@@ -130,7 +130,10 @@ fn allowed_hint(rules: &NetworkRules) -> String {
     if rules.allowed_domains.is_empty() {
         return "no host is allowed; work without the network".to_owned();
     }
-    format!("allowed are {}", first_five(rules.allowed_domains.iter().map(|pattern| format!("`{pattern}`"))))
+    format!(
+        "allowed hosts: {}; use one of them, or tell the person which host you need",
+        first_five(rules.allowed_domains.iter().map(|pattern| format!("`{pattern}`")))
+    )
 }
 
 /// Zones that lead inside by their very name.

@@ -121,7 +121,7 @@ pub fn judge_patterns(manifest: &Manifest, root: &Root, target: &Target, access:
     if let Some((rule, pattern)) = denied_by(manifest, root, target) {
         return Err(Refusal::new(Code::PathDenied, format!("`{target}` is denied by `{pattern}`"))
             .rule(rule)
-            .hint("do without it; every other spelling of the path is denied as well"));
+            .hint("do without it; other ways to it are denied as well"));
     }
     let listed = matches!(access, Access::List);
     if root.allowed.iter().any(|pattern| {

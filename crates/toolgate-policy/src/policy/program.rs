@@ -101,7 +101,7 @@ pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool
         let message = format!("the static check refuses the program, and nothing ran:\n{}{why}\n", lines.join("\n"));
         let missing = missing(&report.findings);
         let add = if missing.iter().all(|module| python::is_standard_module(module)) { "" } else { ADD };
-        let hint = format!("change all of these and send the program again{add}");
+        let hint = format!("change what is named and send the program again{add}");
         let mut refusal = Refusal::new(code_of(first.reason), message).rule("python").hint(hint);
         refusal.imports = missing.into();
         return Err(refusal);
