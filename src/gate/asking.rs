@@ -157,9 +157,6 @@ impl CallGate {
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
         let own = effect::level(case.capability, case.action, case.screened, &case.seen.facts);
         let mut text = question::text(case.action, &case.seen.opened, &look, &sentences, own, now_ns);
-        if let Some(code) = code {
-            let _ = write!(text, "\nTo allow it, choose `{ONCE}` and type this code into the field `confirm`.\ncode: {code}");
-        }
         if self.intake(&case.call.caller.session).0 {
             text.push_str(
                 "\nThis session has read content from outside, which may have caused this call. If you did not ask for it, choose `No`.",
@@ -174,6 +171,9 @@ impl CallGate {
         }
         for warning in warnings(case) {
             let _ = write!(text, "\nThe static check warns:{}", crate::filter::escape(warning));
+        }
+        if let Some(code) = code {
+            let _ = write!(text, "\nTo allow it, choose `{ONCE}` and type this code into the field `confirm`.\ncode: {code}");
         }
         text
     }
