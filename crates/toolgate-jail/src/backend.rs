@@ -56,7 +56,7 @@ pub enum NotStarted {
 impl std::fmt::Display for NotStarted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unavailable(layer, reason) => write!(f, "the sandbox cannot hold `{layer}`: {reason}"),
+            Self::Unavailable(layer, reason) => write!(f, "the sandbox layer `{layer}` does not work: {reason}"),
             Self::Folder(name, reason) => write!(f, "root `{name}` cannot be shown: {reason}"),
             Self::Moved(name) => write!(f, "root `{name}` cannot be shown: a denied entry was moved while it was being shown; call again"),
             Self::Fault(why) => write!(f, "the jail failed: {why}"),

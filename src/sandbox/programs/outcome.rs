@@ -118,7 +118,7 @@ impl Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoRun {
     /// A required layer cannot be had here (`sandbox_unavailable`).
-    #[error("the sandbox cannot hold `{layer}`: {reason}")]
+    #[error("the sandbox layer `{layer}` does not work: {reason}")]
     Unavailable {
         /// The layer.
         layer: String,

@@ -25,8 +25,9 @@ const MOST_RULES: usize = 8192;
 /// # Errors
 /// Why not, and how to fix it.
 pub(super) fn restrict(plan: &Plan, covers: &[Vec<Cover>], host: &HostFolders) -> Result<(), NotStarted> {
-    let without = |why: String| NotStarted::Unavailable("filesystem".to_owned(), format!("{why}; {FIX}"));
-    let mut ruleset = HostRuleset::new().map_err(without)?;
+    let without = |why: String| NotStarted::Unavailable("filesystem".to_owned(), why);
+    let too_old = |why: String| without(format!("{why}; {FIX}"));
+    let mut ruleset = HostRuleset::new().map_err(too_old)?;
     ruleset.around_all(plan, host).map_err(without)?;
     for ((folder, covers), (_, dir)) in plan.folders.iter().zip(covers).zip(&host.folders) {
         let access = if folder.writable { writing() } else { AccessFs::from_read(ABI::V6) };
@@ -35,9 +36,9 @@ pub(super) fn restrict(plan: &Plan, covers: &[Vec<Cover>], host: &HostFolders) -
             NotShown::For(why) => without(why),
         })?;
     }
-    let status = ruleset.rules.restrict_self().map_err(|e| without(e.to_string()))?;
+    let status = ruleset.rules.restrict_self().map_err(|e| too_old(e.to_string()))?;
     if status.ruleset == RulesetStatus::NotEnforced {
-        return Err(without("the kernel has no Landlock".to_owned()));
+        return Err(too_old("the kernel has no Landlock".to_owned()));
     }
     Ok(())
 }
@@ -67,7 +68,7 @@ fn look(dir: &OwnedFd, path: &str) -> Result<Stat, rustix::io::Errno> {
     fstat(below(dir, path)?)
 }
 
-const FIX: &str = "needs Linux 6.12 or newer with `landlock` in `CONFIG_LSM` (or the boot parameter `lsm=`), or namespaces";
+const FIX: &str = "this needs Linux 6.12 or newer with `landlock` in `CONFIG_LSM` (or in the boot parameter `lsm=`); without it, user namespaces are needed";
 
 struct HostRuleset {
     rules: RulesetCreated,
