@@ -77,11 +77,12 @@ fn valid(path: &Path, found: &Found, by: By, unready: Option<String>, policy_onl
         let _ = write!(text, "warning: {}", pretty(&name, &text_file::read(path)?, &[warning]));
     }
     let named = (by != By::Place).then_some(path);
-    let lacks = standing.lacks(named).filter(|_| !policy_only && waits(standing, found, by));
-    let end = End::of(lacks.is_none());
+    let missing_trust = standing.missing_trust(named).filter(|_| !policy_only && waits(standing, found, by));
+    let end = End::of(missing_trust.is_none());
     let unseen = if policy_only { "; folders and files of this machine were not looked at" } else { "" };
-    let told = lacks.unwrap_or_else(|| format!("valid; {roots} root(s), {profiles} profile(s), {tests} test(s) hold{unseen}"));
-    let _ = writeln!(text, "{name}: {told}");
+    let tests = if tests > 0 { format!(", {tests} test(s) hold") } else { String::new() };
+    let result = missing_trust.unwrap_or_else(|| format!("valid; {roots} root(s), {profiles} profile(s){tests}{unseen}"));
+    let _ = writeln!(text, "{name}: {result}");
     if let Some(why) = unready {
         let _ = writeln!(text, "run_python is refused until then: {why}");
     }

@@ -75,8 +75,8 @@ pub(super) enum Standing {
 }
 
 impl Standing {
-    /// What a valid manifest lacks where it serves only once it is trusted. `named`: the path that the command line gives.
-    pub(super) fn lacks(self, named: Option<&Path>) -> Option<String> {
+    /// That a valid manifest must be trusted before it serves; none where it is. `named`: the path that the command line gives.
+    pub(super) fn missing_trust(self, named: Option<&Path>) -> Option<String> {
         let file = named.map(|file| format!(" {}", file.display())).unwrap_or_default();
         match self {
             Self::Trusted => None,
@@ -106,8 +106,8 @@ pub(super) fn is_trusted(file: &Path, sha256: &[u8; 32]) -> bool {
 /// # Errors  That it may not, and what to do.
 pub(super) fn demanded(found: &Found) -> Result<(), Fault> {
     let Some(file) = found.file.as_deref().filter(|_| found.by == By::Place) else { return Ok(()) };
-    match standing(file, &found.manifest.sha256).lacks(None) {
-        Some(lacks) => Err(Fault::Untrusted(format!("{}: {lacks}", file.display()))),
+    match standing(file, &found.manifest.sha256).missing_trust(None) {
+        Some(missing) => Err(Fault::Untrusted(format!("{}: {missing}", file.display()))),
         None => Ok(()),
     }
 }

@@ -63,6 +63,11 @@ fn init_says_what_it_found_opened_lacks_and_kept() {
     let kept = file.with_file_name("tools.toml.before-toolgate-1");
     assert!(again.contains(&format!("what was there is kept in {}", kept.display())), "{again}");
     assert_eq!(std::fs::read_to_string(kept).unwrap(), former);
+    assert!(!again.contains(".venv"), "{again}");
+    std::fs::create_dir_all(folder.join(".venv/bin")).unwrap();
+    std::fs::write(folder.join(".venv/bin/python"), "").unwrap();
+    let with_environment = said(&run(&home, &["init", place, "--yes", "--force"]));
+    assert!(with_environment.contains("run `init` again with `--force --interpreter .venv/bin/python`"), "{with_environment}");
     let wrong = said(&run(&home, &["init", place, "--client", "vscod"]));
     assert!(wrong.contains("a similar value exists: 'vscode'"), "{wrong}");
 }

@@ -144,12 +144,12 @@ impl Manifest {
             let at = format!("roots.{name}");
             if !self.profiles.values().any(|profile| profile.has_root(name)) {
                 warnings.push(
-                    self.fault(&at, format!("nobody can use this root: no profile has it; add `\"{name}\"` to `roots` of a profile")),
+                    self.fault(&at, format!("no profile has this root; add `\"{name}\"` to `roots` of a profile")),
                 );
             }
             if root.allowed.is_empty() {
                 warnings.push(
-                    self.fault(&at, "nobody can use this root: it allows no path; add `allowed_paths = [\"**\"]`, or narrower patterns"),
+                    self.fault(&at, "this root allows no path; add `allowed_paths = [\"**\"]`, or narrower patterns"),
                 );
             }
         }
