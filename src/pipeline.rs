@@ -201,14 +201,20 @@ impl Way<'_> {
 
         // Arguments become an action, or a refusal that names the argument. Pure.
         let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref(), scan_arguments)?)?;
-        if !action.touches().iter().any(|touch| touch.access.writes()) {
+        let writes = |action: &Action| action.touches().iter().any(|touch| touch.access.writes());
+        // Which file a query touches is known once it was judged.
+        if !writes(&action) && !matches!(action, Action::QueryDatabase(_)) {
             self.place.leave();
         }
         if let Action::RunPython(run) = &action {
             self.look_for_modules(run, &mut capability).await;
         }
         let screened = capability.screen(&action)?;
-        Ok(Planned { tool, action: screened.as_judged(action), capability, reservation, screened })
+        let action = screened.as_judged(action);
+        if !writes(&action) {
+            self.place.leave();
+        }
+        Ok(Planned { tool, capability, reservation, action, screened })
     }
 
     /// Which walls a program lacks, and which of its imports are modules of the roots that it sees.

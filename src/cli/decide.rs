@@ -89,6 +89,7 @@ fn walk(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, look: &Look<'_
     }
     let action = decided.action.insert(tool.plan(arguments)?);
     let screened = decided.screened.insert(capability.screen(action)?);
+    *action = screened.as_judged(action.clone());
     let facts = decided.facts.insert(look(action, screened)?);
     screened.take_spelling(facts);
     Ok(policy::judge(capability, action, screened, facts, state))

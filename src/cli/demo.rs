@@ -18,6 +18,7 @@ use super::layout::Colour;
 use super::run::{Fault, Report};
 use super::table::Form;
 use crate::filter::escape_line;
+use crate::tools;
 
 /// One call of the script.
 #[derive(Deserialize)]
@@ -33,12 +34,13 @@ pub(super) fn run(out: &mut dyn Write) -> Result<Report, Fault> {
     let web = serve_page()?;
     lay_out(folder.path(), web)?;
     let colour = Colour::of_stdout();
-    writeln!(out, "A scripted client calls the real server; files, web and Python are real.\n")?;
+    writeln!(out, "A scripted client calls the real server. Files, web, data and Python are real.")?;
     let state = folder.path().join("state");
     let mut client = Client::start(folder.path(), &state)?;
     let script: Vec<Step> =
         serde_json::from_str(&include_str!("demo/script.json").replace("PORT", &web.to_string())).map_err(io::Error::other)?;
-    for step in script {
+    // A build without databases has no such tool.
+    for step in script.into_iter().filter(|step| tools::find(&step.tool).is_some()) {
         let params = json!({"name": step.tool, "arguments": step.arguments});
         let (answer, asked) = client.request("tools/call", &params)?;
         show(&step, &answer["result"], asked.as_deref(), colour, out)?;
@@ -65,14 +67,26 @@ fn lay_out(folder: &Path, web: u16) -> io::Result<()> {
     std::fs::write(project.join("README.md"), "The orchard has 41 apples.\n")?;
     std::fs::write(project.join(".env"), "API_TOKEN=not-for-models\n")?;
     let answers = Init { folder: Some("project".into()), allow: vec![format!("http://127.0.0.1:{web}")], ..Init::default() };
-    std::fs::write(folder.join("tools.toml"), init::manifest(&answers)?.0)
+    std::fs::write(folder.join("tools.toml"), init::manifest(&answers)?.0)?;
+    #[cfg(feature = "sqlite")]
+    add_database(folder)?;
+    Ok(())
+}
+
+/// A database in the project, which the manifest opens.
+#[cfg(feature = "sqlite")]
+fn add_database(folder: &Path) -> io::Result<()> {
+    let orchard = rusqlite::Connection::open(folder.join("project/orchard.db")).map_err(io::Error::other)?;
+    orchard.execute_batch("CREATE TABLE trees (apples INTEGER); INSERT INTO trees VALUES (25), (17)").map_err(io::Error::other)?;
+    let manifest = std::fs::read_to_string(folder.join("tools.toml"))?.replace("[\"READ_FILE\"", "[\"DATABASE_READ\", \"READ_FILE\"");
+    std::fs::write(folder.join("tools.toml"), manifest + "\n[databases.orchard]\nurl = \"sqlite:project/orchard.db\"\n")
 }
 
 /// One call: what it was, what the person was asked, how it was judged, and what came back.
 fn show(step: &Step, result: &Value, asked: Option<&str>, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
-    let [path, url, code] = ["path", "url", "code"].map(|name| step.arguments[name].as_str());
-    let target = path.or(url).or(code.and_then(|code| code.lines().last())).unwrap_or_default();
-    let call = format!("{:<11} {target}", step.tool);
+    let [path, url, sql, code] = ["path", "url", "sql", "code"].map(|name| step.arguments[name].as_str());
+    let target = path.or(url).or(sql).or(code.and_then(|code| code.lines().last())).unwrap_or_default();
+    let call = format!("{:<14} {target}", step.tool);
     if let Some(question) = asked {
         row(out, colour, ("33", "asked"), &call, "")?;
         question.lines().try_for_each(|line| row(out, colour, ("0", ""), &format!("| {line}"), ""))?;
@@ -82,8 +96,9 @@ fn show(step: &Step, result: &Value, asked: Option<&str>, colour: Colour, out: &
     let [code, message, errors] = ["code", "message", "stderr"].map(|name| content[name].as_str());
     if result["isError"] != true {
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
-        let first = text.lines().find(|line| !line.starts_with("<untrusted")).unwrap_or_default();
-        return row(out, colour, ("32", "allowed"), call, first);
+        let line = text.lines().find(|line| !line.starts_with("<untrusted")).unwrap_or_default();
+        let rows = content["rows"].as_array().map(|rows| json!(rows).to_string());
+        return row(out, colour, ("32", "allowed"), call, rows.as_deref().unwrap_or(line));
     }
     // A program that fails was allowed to start.
     let (word, code, why) = match errors.and_then(|errors| errors.lines().last()) {

@@ -256,6 +256,7 @@ fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
         Some(Action::ReadFile(_) | Action::EditFiles(_) | Action::SearchFiles(_)) => {
             decided.screened.iter().flat_map(|screened| &screened.targets).any(|target| manifest.is_untrusted(target))
         }
+        Some(Action::QueryDatabase(_)) => true,
         Some(Action::RunPython(_)) => manifest.filters.program_output == crate::manifest::Trust::Untrusted,
         _ => false,
     };

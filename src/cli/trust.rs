@@ -181,6 +181,10 @@ fn grants(manifest: &Manifest) -> Vec<String> {
         };
         lines.push(format!("root {name}: {mode} {place}"));
     }
+    for (name, database) in &manifest.databases {
+        let mode = if database.mode == RootMode::ReadWrite { "read and change" } else { "read" };
+        lines.extend(database.url.as_ref().map(|url| format!("database {name}: {mode} {url}")));
+    }
     let network = &manifest.network;
     let mut hosts: Vec<String> = network.allowed_domains.iter().map(ToString::to_string).collect();
     hosts.extend(network.internal.iter().map(ToString::to_string));

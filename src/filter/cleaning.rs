@@ -49,6 +49,8 @@ const FOUND: &str = "toolgate/filter";
 
 /// The name of a program as a source.
 const PROGRAM: &str = "run_python";
+/// The source of what a database holds.
+const ROWS: &str = "query_database";
 
 /// The parts of an answer: every text of the output is treated by where it comes from.
 /// # Errors  `review_denied`: the manifest denies what was found.
@@ -127,6 +129,7 @@ impl Cleaning<'_> {
         Some(match origin {
             Origin::Own => return None,
             Origin::Page => (Scope::Untrusted, Some(self.page.clone())),
+            Origin::Rows => (Scope::Untrusted, Some(ROWS.to_owned())),
             Origin::Program if self.settings.program_output == Trust::Untrusted => (Scope::Untrusted, program()),
             Origin::Program => (Scope::Own, program().filter(|_| self.provenance.untrusted_program)),
             Origin::File if file.is_some() => (Scope::UntrustedFile, file.clone()),
@@ -214,6 +217,13 @@ impl Cleaning<'_> {
     fn value(&mut self, field: Field) -> Result<Value, Refusal> {
         Ok(match field {
             Field::Fact(value) => value,
+            // The table before it stands between marks; a cell of its own has no room for them.
+            Field::Text(text, Origin::Rows) => {
+                let cleaned = clean(&text, self.settings, Scope::Untrusted)?;
+                self.found.extend(cleaned.found);
+                Value::String(cleaned.text.into_owned())
+            }
+            Field::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect::<Result<_, _>>()?),
             Field::Text(text, origin) => Value::String(self.text(text, origin)?),
             Field::Name(text, origin) => Value::String(self.name(&text, origin)?),
             Field::List(items) => {

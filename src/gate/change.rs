@@ -94,7 +94,8 @@ impl Changes {
             | Action::CreateDirectory(_)
             | Action::DeleteFile(_)
             | Action::Fetch(_)
-            | Action::RunPython(_) => (vec![None], false),
+            | Action::RunPython(_)
+            | Action::QueryDatabase(_) => (vec![None], false),
         };
         let mut order: Vec<usize> = (0..each.len()).collect();
         order.sort_by_key(|at| {

@@ -76,7 +76,8 @@ fn title(case: &Case<'_>, scope: Scope) -> String {
             | Action::CreateDirectory(_)
             | Action::MoveFile(_)
             | Action::CopyFile(_)
-            | Action::DeleteFile(_) => format!("Yes, and the same again, {END}"),
+            | Action::DeleteFile(_)
+            | Action::QueryDatabase(_) => format!("Yes, and the same again, {END}"),
         },
     }
 }

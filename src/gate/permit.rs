@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::opened::Opened;
 use super::rates;
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Target, WriteFile, WriteMode};
+use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Level, Target, WriteFile, WriteMode};
 use crate::policy::over_writes;
 
 /// The terms of a yes: the limits in force and the manifest it was given under.
@@ -34,6 +34,8 @@ pub struct Terms {
     pub max_answer: Bytes,
     /// Longest run time.
     pub timeout: Duration,
+    /// The level that the action was judged as, and approved where that is asked for.
+    pub level: Level,
     /// Most processor time of a program: what is left of the budget, where that is less than the manifest's.
     pub cpu: Duration,
     /// The only hosts that a redirect may lead to, where any other would have to be asked for first.
@@ -191,6 +193,7 @@ impl Terms {
             write_left: None,
             max_answer: Bytes::mib(64),
             timeout: Duration::from_secs(10),
+            level: Level::Read,
             cpu: Duration::from_secs(10),
             hosts: None,
             sent: Arc::default(),

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::change::{Changes, LINES, Look, Mask, masked, shown};
 use super::opened::Opened;
 use crate::manifest::NetworkRules;
-use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, Target, WriteMode};
+use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, StatementKind, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::{Later, programs_reach};
 use crate::policy::{Capability, python_network, python_roots};
@@ -34,8 +34,10 @@ const fn meaning(action: &Action, opened: &[Opened], level: Level, is_later: boo
         (Level::Read, Action::Fetch(_)) => "This asks a web server for a page.",
         (Level::Read, _) => "This changes nothing.",
         (Level::Create, Action::RunPython(_)) => "This changes nothing that stays.",
+        (Level::Create, Action::QueryDatabase(_)) => "This adds rows and changes none that exist.",
         (Level::Create, _) => "This creates something new and changes nothing that exists.",
         (Level::Change, Action::RunPython(_)) => "This can change files that exist.",
+        (Level::Change, Action::QueryDatabase(_)) => "This changes rows that exist.",
         (Level::Change, Action::WriteFile(_) | Action::EditFiles(_)) if opened.len() == 1 => "This changes a file that exists.",
         (Level::Change, Action::EditFiles(_)) => "This changes files that exist.",
         (Level::Change, _) => "This changes what exists.",
@@ -164,6 +166,18 @@ fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i1
             text
         }
         Action::RunPython(run) => format!("Run a Python program of {} lines", run.code.lines().count()),
+        Action::QueryDatabase(query) => {
+            let tables: Vec<String> = query.statement.iter().flat_map(|statement| &statement.tables).map(|table| shown(table)).collect();
+            let tables = if tables.is_empty() { String::new() } else { format!(" (tables: {})", tables.join(", ")) };
+            let what = match query.kind() {
+                StatementKind::Read => "Read from",
+                StatementKind::Insert => "Add rows to",
+                StatementKind::Update => "Change rows in",
+                StatementKind::Delete => "Delete rows in",
+                StatementKind::Define => "Change the tables of",
+            };
+            format!("{what} the database {}{tables}", shown(&query.database))
+        }
     }
 }
 
@@ -258,6 +272,13 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
             }
             if let Some(seconds) = timeout_s {
                 let _ = write!(text, "\nIt may run for at most {seconds} s.");
+            }
+        }
+        Action::QueryDatabase(query) => {
+            excerpt(text, "The statement", &masked(query.sql.as_deref().unwrap_or_default()), LINES);
+            if !query.params.is_empty() {
+                let params: Vec<String> = query.params.iter().map(ToString::to_string).collect();
+                excerpt(text, "Its parameters", &masked(&params.join("\n")), LINES);
             }
         }
         Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) | Action::CreateDirectory(_) => {}

@@ -290,6 +290,7 @@ impl CallGate {
             write_left: capability.write_left,
             max_answer: capability.max_answer,
             timeout: capability.timeout,
+            level,
             cpu: capability.cpu,
             hosts: self.hosts(case),
             sent: std::sync::Arc::default(),
@@ -354,14 +355,14 @@ fn reach(capability: &Capability, case: &Case<'_>, level: Level) -> Reach {
     let contained = match case.action {
         _ if level == Level::Read && !matches!(case.action, Action::Fetch(fetch) if fetch.save_to.is_some()) => true,
         Action::RunPython(_) => level <= Level::Create,
-        Action::Fetch(_) => false,
+        Action::Fetch(_) | Action::QueryDatabase(_) => false,
         _ => case.screened.targets.iter().all(|target| own(&target.root)),
     };
     if contained { Reach::Contained } else { Reach::Beyond }
 }
 
 /// What an action does, in the record's word.
-const fn word(action: &Action) -> &'static str {
+fn word(action: &Action) -> &'static str {
     match action {
         Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) => "read",
         Action::WriteFile(_) | Action::CreateDirectory(_) => "write",
@@ -371,6 +372,7 @@ const fn word(action: &Action) -> &'static str {
         Action::DeleteFile(_) => "delete",
         Action::Fetch(_) => "fetch",
         Action::RunPython(_) => "run",
+        Action::QueryDatabase(query) => query.kind().as_str(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
 mod below;
+#[cfg(feature = "sqlite")]
+pub mod databases;
 pub mod files;
 pub mod pages;
 mod pool;

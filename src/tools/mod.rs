@@ -12,6 +12,8 @@ mod file_info;
 mod list_directory;
 mod move_file;
 mod page;
+#[cfg(feature = "sqlite")]
+mod query_database;
 mod read_file;
 mod read_files;
 mod run_python;
@@ -36,6 +38,8 @@ static TOOLS: &[&dyn Tool] = &[
     &file_info::FileInfo,
     &list_directory::ListDirectory,
     &move_file::MoveFile,
+    #[cfg(feature = "sqlite")]
+    &query_database::QueryDatabase,
     &read_file::ReadFile,
     &read_files::ReadFiles,
     &run_python::RunPython,

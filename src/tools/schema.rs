@@ -180,7 +180,8 @@ fn check(schema: &Value, name: &str, value: &Value, faults: &mut Vec<Refusal>) {
             let most = bound("maximum").is_none_or(|most| number.as_i64().is_some_and(|n| n <= most));
             !number.is_f64() && least && most
         }
-        (Some("boolean"), Value::Bool(_)) => true,
+        // Without a type, any value fits.
+        (Some("boolean"), Value::Bool(_)) | (None, _) => true,
         (Some("array"), Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
                 if let Some(schema) = schema.get("items") {

@@ -22,7 +22,7 @@ container = { engine = "podman", image = "python:3.13-slim", runtime = "crun" }
 "#;
 
 /// The tables in the order of the page.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "version",
     "roots",
     "files",
@@ -32,6 +32,7 @@ const ORDER: [&str; 16] = [
     "tools",
     "limits",
     "network",
+    "databases",
     "python",
     "filters",
     "review",

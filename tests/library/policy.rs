@@ -332,7 +332,8 @@ fn a_tool_without_anything_to_act_on_is_not_listed() {
     assert_eq!(listed("[roots.r]\npath = \"/r\"\nmode = \"ro\"\nallowed_paths = [\"**\"]"), readers);
     assert_eq!(listed("[network]\nallowed_domains = [\"example.com\"]"), ["fetch", "fetch_many", "run_python"]);
     let open = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[network]\nany_public = true";
-    assert_eq!(listed(open).len(), tools::specs().len());
+    let database = "\n[databases.d]\nurl = \"sqlite:r/d.db\"";
+    assert_eq!(listed(&format!("{open}{database}")).len(), tools::specs().len());
 }
 
 #[test]

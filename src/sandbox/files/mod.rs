@@ -51,6 +51,8 @@ pub use content::{Content, Form};
 pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Listed, Listing};
+#[cfg(feature = "sqlite")]
+pub(super) use look::single;
 pub use pattern::{Pattern, line_matcher};
 pub(super) use preview::preview;
 pub(super) use protect::Hidden;

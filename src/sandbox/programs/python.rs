@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Check, Manifest, Python};
-use crate::model::{Code, Failure, RelPath, RunPython};
+use crate::model::{Code, Failure, Level, RelPath, RunPython};
 use crate::policy::words::seen_root;
 use crate::policy::{program, python_network, python_roots};
 use crate::sandbox::Stage;
@@ -198,6 +198,7 @@ impl Runner {
             write_left: None,
             max_answer: manifest.files.max_answer,
             timeout: manifest.python.timeout,
+            level: Level::Read,
             cpu: manifest.python.cpu,
             hosts: None,
             sent: Arc::default(),

@@ -25,14 +25,15 @@ fn the_demo_fits_a_terminal_and_plays_the_whole_job() {
     // The prompt has the last line of the terminal.
     assert!(text.lines().count() <= 23 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     for line in [
-        "allowed  read_file   project/README.md  The orchard has 41 apples.",
-        "denied   read_file   project/.env  path_denied\n         `project/.env` is denied by `**/.env*`",
-        "asked    edit_file   project/README.md\n         | Change 1 line",
+        "allowed  read_file      project/README.md  The orchard has 41 apples.",
+        "denied   read_file      project/.env  path_denied\n         `project/.env` is denied by `**/.env*`",
+        "asked    edit_file      project/README.md\n         | Change 1 line",
         "         |   + The orchard has 42 apples.\nallowed  a person said yes",
         "/harvest  # Harvest",
         "/latest/meta-data/  ip_literal",
+        "allowed  query_database SELECT sum(apples) FROM trees  [[42]]",
         ".read()))  27",
-        "failed   run_python  asyncio",
+        "failed   run_python     asyncio",
         "audit    hash chain of the log  whole: ",
         "toolgate init ",
     ] {

@@ -12,6 +12,8 @@ mod composite_calls;
 mod container;
 mod cpython;
 mod crash;
+#[cfg(feature = "sqlite")]
+mod databases;
 mod eras;
 mod file_formats;
 mod first_call;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::{AllowPattern, DenyPattern, DomainPattern, LaterPattern, UpstreamProxy, requirement, units};
+use super::{AllowPattern, DatabaseUrl, DenyPattern, DomainPattern, LaterPattern, UpstreamProxy, databases, requirement, units};
 use crate::model::{Bytes, Scheme};
 
 /// The schema of a list's entries that have this form.
@@ -32,6 +32,7 @@ pub(super) fn read(form: &str, text: &str) -> Result<Value, String> {
         "address" => address(text),
         "algorithm" => algorithm(text),
         "module" => module(text),
+        "column" => databases::column(text),
         "public url" => public_url(text),
         "domain" => DomainPattern::parse(text).map(drop),
         "later pattern" => LaterPattern::parse(text).map(drop),
@@ -76,6 +77,7 @@ forms! {
     "domain or address" DomainPattern = DomainPattern::parse_denied;
     "scheme" Scheme = scheme;
     "proxy" UpstreamProxy = UpstreamProxy::parse;
+    "database" DatabaseUrl = DatabaseUrl::parse;
 }
 
 fn scheme(text: &str) -> Result<Scheme, String> {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod content_rules;
+mod databases;
 mod decisions;
 mod fault;
 mod filters;
@@ -32,6 +33,7 @@ use serde::Deserialize;
 
 pub use clients::{Clients, OAuth, Token};
 pub use content_rules::{ContentRule, ContentRules};
+pub use databases::{Database, DatabaseUrl};
 pub use decisions::{
     AfterUntrusted, Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRule, ReviewRules, Reviewer,
     StateFolder, Test, TestCall,
@@ -72,6 +74,8 @@ pub struct Manifest {
     pub files: Files,
     /// The web addresses that calls may contact. Private, loopback and metadata addresses are closed, except those in `internal`.
     pub network: NetworkRules,
+    /// The databases that `query_database` may use, each with a name.
+    pub databases: BTreeMap<String, Database>,
     /// How `run_python` runs programs: what they may import, which folders they see, and how much they may use.
     pub python: Python,
     /// What a caller may do. `[clients]` says which caller has which profile. A limit that is missing here is that of `[limits]` or

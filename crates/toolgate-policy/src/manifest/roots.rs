@@ -137,22 +137,19 @@ pub struct Files {
 }
 
 impl Manifest {
-    /// A warning for each root that nobody can use, with what to add.
+    /// A warning for each root without a profile or an allowed path, and for each database whose file shows what it denies; with what to add.
     pub fn warnings(&self) -> Vec<Fault> {
         let mut warnings = Vec::new();
         for (name, root) in &self.roots {
             let at = format!("roots.{name}");
             if !self.profiles.values().any(|profile| profile.has_root(name)) {
-                warnings.push(
-                    self.fault(&at, format!("no profile has this root; add `\"{name}\"` to `roots` of a profile")),
-                );
+                warnings.push(self.fault(&at, format!("no profile has this root; add `\"{name}\"` to `roots` of a profile")));
             }
             if root.allowed.is_empty() {
-                warnings.push(
-                    self.fault(&at, "this root allows no path; add `allowed_paths = [\"**\"]`, or narrower patterns"),
-                );
+                warnings.push(self.fault(&at, "this root allows no path; add `allowed_paths = [\"**\"]`, or narrower patterns"));
             }
         }
+        warnings.extend(self.open_database_files());
         warnings
     }
 }

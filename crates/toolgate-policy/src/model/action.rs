@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bytes, CallPath};
+use super::{Bytes, CallPath, Level, word_enum};
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $kind:ident,)*) => {
@@ -49,6 +49,8 @@ actions! {
     Fetch,
     /// Run a Python program.
     RunPython,
+    /// Run a statement in a database, or list its tables.
+    QueryDatabase,
 }
 
 /// What an action does, whatever tool it is of. What it does to each path is its [`Access`].
@@ -72,6 +74,8 @@ pub enum Effect {
     Sends,
     /// Runs a program.
     Runs,
+    /// Runs a statement of this kind in a database.
+    Queries(StatementKind),
 }
 
 impl Action {
@@ -87,6 +91,7 @@ impl Action {
             Self::Fetch(fetch) if matches!(fetch.method.as_str(), "GET" | "HEAD") && fetch.body.is_none() => Effect::Fetches,
             Self::Fetch(_) => Effect::Sends,
             Self::RunPython(_) => Effect::Runs,
+            Self::QueryDatabase(query) => Effect::Queries(query.kind()),
         }
     }
 }
@@ -320,6 +325,68 @@ pub struct RunPython {
     pub fenced: bool,
 }
 
+word_enum! {
+    /// What a statement does to a database. A later one can do more.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum StatementKind {
+        /// Reads.
+        Read = "read",
+        /// Adds rows.
+        Insert = "insert",
+        /// Changes rows that are there.
+        Update = "update",
+        /// Removes rows.
+        Delete = "delete",
+        /// Makes, changes or removes tables and the like.
+        Define = "define",
+    }
+}
+
+impl StatementKind {
+    /// The level of a call that runs such a statement.
+    pub const fn level(self) -> Level {
+        match self {
+            Self::Read => Level::Read,
+            Self::Insert => Level::Create,
+            Self::Update => Level::Change,
+            Self::Delete | Self::Define => Level::Destroy,
+        }
+    }
+}
+
+/// What the text of a statement says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// What it does.
+    pub kind: StatementKind,
+    /// The tables that it names.
+    pub tables: Vec<String>,
+}
+
+/// `query_database`
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryDatabase {
+    /// The database's name in the manifest.
+    pub database: String,
+    /// The statement; none: the tables and columns are listed.
+    pub sql: Option<String>,
+    /// Its parameters, in order: null, truth values, numbers and texts.
+    pub params: Vec<serde_json::Value>,
+    /// Most rows of the answer.
+    pub max_rows: Option<u64>,
+    /// What the statement is; known once it was judged.
+    pub statement: Option<Statement>,
+    /// The file of the database, as the manifest has it; known once the call was judged, and none where the database is no file.
+    pub file: Option<CallPath>,
+}
+
+impl QueryDatabase {
+    /// What it does to the database.
+    pub fn kind(&self) -> StatementKind {
+        self.statement.as_ref().map_or(StatementKind::Read, |statement| statement.kind)
+    }
+}
+
 /// What an action wants with one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -339,6 +406,11 @@ pub enum Access {
     MoveFrom,
     /// Give the new name.
     MoveTo,
+    /// Use a file as a database.
+    Database {
+        /// Whether the database may be changed.
+        writes: bool,
+    },
     /// Remove the path, with all below it where asked.
     Delete {
         /// Whether a folder's content goes too.
@@ -349,7 +421,7 @@ pub enum Access {
 impl Access {
     /// Whether the access changes anything.
     pub fn writes(self) -> bool {
-        !matches!(self, Access::Read | Access::List | Access::Stat)
+        !matches!(self, Access::Read | Access::List | Access::Stat | Access::Database { writes: false })
     }
 
     /// Whether the folders above the path are made where they are missing.
@@ -396,6 +468,10 @@ impl Action {
             // The size is not known before the response is read; the writer holds the file limit.
             Action::Fetch(a) => a.save_to.iter().map(|path| touch(path, Access::Write(Bytes(0)))).collect(),
             Action::RunPython(_) => Vec::new(),
+            Action::QueryDatabase(a) => {
+                let access = Access::Database { writes: a.kind() > StatementKind::Read };
+                a.file.iter().map(|path| touch(path, access)).collect()
+            }
         }
     }
 }

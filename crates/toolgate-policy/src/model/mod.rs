@@ -19,7 +19,7 @@ mod word_enum;
 
 pub use action::{
     Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
-    ListDirectory, MoveFile, ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
+    ListDirectory, MoveFile, QueryDatabase, ReadFile, RunPython, SearchFiles, Statement, StatementKind, Touch, WriteFile, WriteMode,
 };
 pub use bytes::Bytes;
 pub(crate) use bytes::amount;

@@ -29,7 +29,7 @@ pub fn nearest_argument(name: &str, known: &[&str]) -> Option<String> {
 }
 
 /// Names that tools have for the same argument; the first is that of the built-in tools. Where a name has several meanings, the earlier row counts.
-const SYNONYMS: [&[&str]; 14] = [
+const SYNONYMS: [&[&str]; 15] = [
     &["query", "pattern", "regex", "search", "text", "q"],
     &["glob", "pattern", "include", "filter"],
     &["path", "file", "filename", "file_path", "filepath", "folder", "directory", "dir"],
@@ -43,6 +43,7 @@ const SYNONYMS: [&[&str]; 14] = [
     &["new_text", "new_string", "new_str", "new", "replacement"],
     &["limit", "max_results", "max_length", "count", "lines", "size", "head_limit"],
     &["offset", "start_index", "start_line", "line"],
+    &["sql", "query", "statement"],
     &["timeout_s", "timeout", "seconds", "time_limit"],
 ];
 

@@ -15,6 +15,8 @@ pub enum Origin {
     Page,
     /// The output of a program.
     Program,
+    /// The cells of a database.
+    Rows,
 }
 
 /// One piece of an answer.
@@ -52,6 +54,8 @@ pub enum Field {
     Text(String, Origin),
     /// A short text from outside that stands alone, in one line: the name of a file, a host.
     Name(String, Origin),
+    /// A list of such values.
+    Array(Vec<Field>),
     /// A list of objects that hold such values (the matches of a search).
     List(Vec<Vec<(&'static str, Field)>>),
 }

@@ -74,6 +74,8 @@ codes! {
     RootNotInProfile = "root_not_in_profile" 8,
     /// A change in a read-only root.
     RootReadOnly = "root_read_only" 8,
+    /// A change in a read-only database.
+    DatabaseReadOnly = "database_read_only" 8,
     /// A symbolic link on the way.
     Symlink = "symlink" 8,
     /// A file with more than one name.
@@ -110,6 +112,8 @@ codes! {
     CodeForbidden = "code_forbidden" 10,
     /// Source that does not parse.
     SyntaxError = "syntax_error" 10,
+    /// A statement of a kind that is not allowed, or one that uses what is not.
+    StatementNotAllowed = "statement_not_allowed" 10,
     /// A reviewer said no.
     ReviewDenied = "review_denied" 11,
     /// The level is closed.
@@ -174,6 +178,10 @@ codes! {
     DiskFailed = "disk_failed" 16,
     /// The program failed, was stopped or hit a limit; the answer says how.
     ProgramFailed = "program_failed" 16,
+    /// The database refused the statement, or failed.
+    QueryFailed = "query_failed" 16,
+    /// A statement would change more rows than `max_changes`; nothing was changed.
+    TooManyChanges = "too_many_changes" 16,
     /// Our own fault; the log knows more under the call id.
     Internal = "internal" 16,
 }

@@ -30,6 +30,7 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
     let own = match action.effect() {
         Effect::Sends => Level::Destroy,
         Effect::Runs => level_of_program(capability),
+        Effect::Queries(kind) => kind.level(),
         Effect::Moves if moves_into_scratch(capability, action, targets) => Level::Destroy,
         Effect::Moves if moves_links_out(capability, targets, facts) => Level::Change,
         Effect::Reads | Effect::Changes | Effect::Makes | Effect::Moves | Effect::Copies | Effect::Removes | Effect::Fetches => Level::Read,
@@ -41,7 +42,8 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
 fn level_of_touch(capability: &Capability, action: &Action, access: Access, target: &Target, fact: &PathFact) -> Level {
     let exists = fact.kind != Kind::Absent;
     let level = match access {
-        Access::Read | Access::List | Access::Stat => return Level::Read,
+        // The statement decides.
+        Access::Read | Access::List | Access::Stat | Access::Database { .. } => return Level::Read,
         // `create` opens with O_EXCL: it cannot change what exists.
         Access::Write(_) if !exists || matches!(action, Action::WriteFile(write) if write.mode == WriteMode::Create) => Level::Create,
         Access::CreateDirectory => Level::Create,

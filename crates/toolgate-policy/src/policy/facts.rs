@@ -49,7 +49,7 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
         judge_made(capability, &named, fact)?;
         judge_made(capability, &target, fact)?;
     }
-    let whole = matches!(touch.access, Access::Read | Access::Edit | Access::Write(_));
+    let whole = matches!(touch.access, Access::Read | Access::Edit | Access::Write(_) | Access::Database { .. });
     match fact.kind {
         Kind::Symlink => return Err(linked(&target)),
         Kind::Other => return Err(irregular(&target, "a device, pipe or socket")),
@@ -60,6 +60,10 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
                 format!("`{target}` has {} names (hard links), and a rule for one name does not cover the others", fact.names),
             )
             .hint("do without it, or ask a person to replace it with a copy"));
+        }
+        // No statement makes a database.
+        Kind::Absent if matches!(touch.access, Access::Database { .. }) => {
+            return Err(Refusal::new(Code::NotFound, format!("the database's file `{target}` does not exist")));
         }
         Kind::File | Kind::Directory | Kind::Absent => {}
     }

@@ -9,7 +9,7 @@
 //! | 7 | names and values of arguments | `arguments.rs` |
 //! | 8 | each path: its text (`paths.rs`: root, denied, allowed), then what was seen there (`facts.rs`) | `screen.rs` calls the first, `judge.rs` the second |
 //! | 9 | each URL, and each address that its host resolved to | `network.rs`, `address.rs`, `facts.rs` |
-//! | 10 | the static check of Python | `program.rs` |
+//! | 10 | the static check of Python; the kind of an SQL statement | `program.rs`; `database.rs`, `sql.rs` |
 //! | 11 | the level: the effect, what runs later, the manifest, reviewers | `effect.rs`, `later.rs`, `judge.rs` |
 //! | 12–15 | the mode of that level; a grant; who may be asked; what the answer is worth | `approval.rs`, `scope.rs` |
 
@@ -17,6 +17,7 @@ pub mod address;
 mod approval;
 pub(crate) mod arguments;
 mod capability;
+mod database;
 pub mod effect;
 mod facts;
 pub mod folders;
@@ -29,6 +30,8 @@ pub mod request;
 mod scope;
 mod screen;
 pub mod secret;
+#[cfg(feature = "sql")]
+mod sql;
 mod state;
 mod verdict;
 pub mod window;

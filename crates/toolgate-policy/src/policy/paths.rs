@@ -84,12 +84,7 @@ pub fn unknown_spelling(path: &impl std::fmt::Display) -> Refusal {
 /// # Errors
 /// `root_not_in_profile`, `root_read_only`, `path_denied`, `path_not_allowed`, `root_itself`, in this order.
 pub fn judge_text(manifest: &Manifest, profile: &str, target: &Target, access: Access) -> Result<(), Refusal> {
-    let root = given(manifest, profile, target)?;
-    if access.writes() && root.mode == RootMode::ReadOnly {
-        return Err(Refusal::new(Code::RootReadOnly, format!("`{}` is read only", target.root))
-            .rule(format!("roots.{}.mode", target.root))
-            .hint("write into another folder, or only read here"));
-    }
+    let root = judge_root(manifest, profile, target, access)?;
     judge_patterns(manifest, root, target, access)?;
     if access.writes() && target.path.is_root() {
         return Err(Refusal::new(
@@ -100,6 +95,20 @@ pub fn judge_text(manifest: &Manifest, profile: &str, target: &Target, access: A
         .hint("name a file or folder in it"));
     }
     Ok(())
+}
+
+/// Judges the root of a target alone. The file of a database needs no more: the manifest names the very file.
+///
+/// # Errors
+/// `root_not_in_profile`, `root_read_only`.
+pub(super) fn judge_root<'m>(manifest: &'m Manifest, profile: &str, target: &Target, access: Access) -> Result<&'m Root, Refusal> {
+    let root = given(manifest, profile, target)?;
+    if access.writes() && root.mode == RootMode::ReadOnly {
+        return Err(Refusal::new(Code::RootReadOnly, format!("`{}` is read only", target.root))
+            .rule(format!("roots.{}.mode", target.root))
+            .hint("write into another folder, or only read here"));
+    }
+    Ok(root)
 }
 
 /// The root of a target, where the profile has it.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::capability::{Capability, over_writes};
 use super::network::judge_url;
-use super::paths::{judge_text, outside_for, place};
+use super::paths::{judge_root, judge_text, outside_for, place};
 use super::program::{self, Program};
 use super::request::judge_header;
 use super::secret::judge_secrets;
 use crate::manifest::Python;
-use crate::model::{Access, Action, Bytes, Code, Facts, HttpUrl, Link, PathFact, Refusal, Target};
+use crate::model::{Access, Action, Bytes, Code, Facts, HttpUrl, Link, PathFact, QueryDatabase, Refusal, Target};
 
 /// What an action means once its text was judged.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct Screened {
     pub url: Option<HttpUrl>,
     /// What the static check made of a program.
     pub program: Option<Program>,
+    /// The query of a database, with what its statement is and which file the database is.
+    pub query: Option<QueryDatabase>,
 }
 
 impl Screened {
@@ -39,11 +41,14 @@ impl Screened {
         self.targets.iter().zip(&facts.paths).map(led).collect()
     }
 
-    /// The action with exactly the program that was judged: what runs is what was read.
+    /// The action with exactly the program or query that was judged: what runs is what was read.
     #[must_use]
     pub fn as_judged(&self, mut action: Action) -> Action {
         if let (Action::RunPython(run), Some(program)) = (&mut action, &self.program) {
             run.code.clone_from(&program.source);
+        }
+        if let (Action::QueryDatabase(query), Some(judged)) = (&mut action, &self.query) {
+            query.clone_from(judged);
         }
         action
     }
@@ -56,9 +61,19 @@ impl Capability {
     /// The codes of lines 8 to 10, `argument_not_allowed` or `argument_invalid` for a header, `argument_invalid` for a run time.
     pub fn screen(&self, action: &Action) -> Result<Screened, Refusal> {
         let mut screened = Screened::default();
+        let query;
+        let action = if let Action::QueryDatabase(asked) = action {
+            query = Action::QueryDatabase(self.judge_query(asked)?);
+            &query
+        } else {
+            action
+        };
         for touch in action.touches() {
             let target = place(&self.manifest, &touch.path).map_err(|_| outside_for(&self.manifest, &self.profile, &touch))?;
-            judge_text(&self.manifest, &self.profile, &target, touch.access)?;
+            match touch.access {
+                Access::Database { .. } => judge_root(&self.manifest, &self.profile, &target, touch.access).map(drop)?,
+                access => judge_text(&self.manifest, &self.profile, &target, access)?,
+            }
             if let Access::Write(size) = touch.access {
                 self.judge_size(&target, size)?;
             }
@@ -80,6 +95,7 @@ impl Capability {
                 let checked = program::check(&self.manifest.python, self.lacking.as_deref(), &run.code, has_input, &self.modules);
                 screened.program = Some(checked?);
             }
+            Action::QueryDatabase(query) => screened.query = Some(query.clone()),
             Action::ReadFile(_)
             | Action::WriteFile(_)
             | Action::EditFiles(_)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::manifest::{Check, DenyPattern, DomainPattern, Manifest, Mode, Place, Root, RootMode};
+use crate::manifest::{Check, DatabaseUrl, DenyPattern, DomainPattern, Manifest, Mode, Place, Root, RootMode};
 use crate::model::{Flag, Level, ToolSpec};
 
 /// What a caller of this profile may do, as Markdown.
@@ -22,6 +22,9 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
     }
     if rules.permissions.contains(Flag::ExecuteCode) && tools.iter().any(|spec| spec.name == "run_python") {
         python(&mut text, manifest, name, programs);
+    }
+    if tools.iter().any(|spec| spec.flags.contains(Flag::DatabaseRead)) {
+        databases(&mut text, manifest);
     }
     approvals(&mut text, manifest);
     text
@@ -121,6 +124,26 @@ fn network(text: &mut String, manifest: &Manifest) {
     }
     text.push_str("- private, loopback and metadata addresses are never reached unless listed; every redirect is judged again\n");
     let _ = writeln!(text, "- a response up to {}; GET and HEAD read, every other method sends and asks a person", rules.max_response);
+}
+
+fn databases(text: &mut String, manifest: &Manifest) {
+    text.push_str("\n## Databases\n");
+    for (name, database) in &manifest.databases {
+        let mut words = match database.url {
+            Some(DatabaseUrl::Sqlite(_)) => vec!["SQLite".to_owned()],
+            None => Vec::new(),
+        };
+        words.push(access(database.mode == RootMode::ReadWrite).to_owned());
+        words.push(format!("answers of up to {} rows", database.max_rows));
+        if database.mode == RootMode::ReadWrite {
+            words.push(format!("a statement may change up to {} rows", database.max_changes));
+        }
+        let denied: Vec<String> = database.denied_tables.iter().chain(&database.denied_columns).map(|name| format!("`{name}`")).collect();
+        if !denied.is_empty() {
+            words.push(format!("denied: {}", denied.join(", ")));
+        }
+        let _ = writeln!(text, "- `{name}`: {}", words.join("; "));
+    }
 }
 
 fn python(text: &mut String, manifest: &Manifest, profile: &str, reaches: bool) {

@@ -1,0 +1,79 @@
+//! Databases: one statement, or the list of tables, for a permit.
+
+mod beneath;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+pub use sqlite::query;
+
+/// What a statement gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// The names of the columns; none for a statement without rows.
+    pub columns: Vec<String>,
+    /// The first rows.
+    pub rows: Vec<Vec<Cell>>,
+    /// How many rows there are, as far as they were counted.
+    pub count: u64,
+    /// Whether there are more than were counted.
+    pub is_cut: bool,
+    /// How many rows were changed, by the statement and by triggers; none for one that reads.
+    pub changed: Option<u64>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// No value.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Real(f64),
+    /// A text, cut after [`LONGEST_TEXT`] characters.
+    Text(String),
+    /// Bytes, of which only the number is shown.
+    Bytes(usize),
+}
+
+/// Most characters of a cell. A statement can show the rest with `substr`.
+pub const LONGEST_TEXT: usize = 4_000;
+
+/// Rows beyond those of the answer are counted up to this number.
+const MOST_COUNTED: u64 = 100_000;
+
+impl Cell {
+    /// A text, cut after [`LONGEST_TEXT`] characters.
+    fn text(text: &str) -> Self {
+        match text.char_indices().nth(LONGEST_TEXT) {
+            Some((end, _)) => Self::Text(format!("{}…", text.get(..end).unwrap_or_default())),
+            None => Self::Text(text.to_owned()),
+        }
+    }
+
+    /// Bytes that it takes in an answer, roughly.
+    fn size(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            _ => 8,
+        }
+    }
+}
+
+impl Answer {
+    /// Takes a row where there is room for it: `most` rows of together `most_bytes`. Gives whether to go on counting.
+    fn take(&mut self, row: impl FnOnce() -> Vec<Cell>, most: u64, room: &mut u64) -> bool {
+        self.count += 1;
+        if self.count == self.rows.len() as u64 + 1 && self.count <= most {
+            let row = row();
+            let size = row.iter().fold(0, |sum: u64, cell| sum.saturating_add(cell.size()));
+            if size <= *room {
+                *room -= size;
+                self.rows.push(row);
+            }
+        }
+        self.is_cut = self.count >= MOST_COUNTED;
+        !self.is_cut
+    }
+}
