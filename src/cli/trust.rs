@@ -185,6 +185,10 @@ fn grants(manifest: &Manifest) -> Vec<String> {
         let mode = if database.mode == RootMode::ReadWrite { "read and change" } else { "read" };
         lines.extend(database.url.as_ref().map(|url| format!("database {name}: {mode} {url}")));
     }
+    let mail = &manifest.mail;
+    if let (Some(server), Some(from)) = (&mail.smtp, &mail.from) {
+        lines.push(format!("mail: as {} by {}, to {}", from.as_str(), server.url.host_str(), mail.allowed_recipients.join(", ")));
+    }
     let network = &manifest.network;
     let mut hosts: Vec<String> = network.allowed_domains.iter().map(ToString::to_string).collect();
     hosts.extend(network.internal.iter().map(ToString::to_string));

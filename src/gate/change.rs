@@ -95,7 +95,8 @@ impl Changes {
             | Action::DeleteFile(_)
             | Action::Fetch(_)
             | Action::RunPython(_)
-            | Action::QueryDatabase(_) => (vec![None], false),
+            | Action::QueryDatabase(_)
+            | Action::SendEmail(_) => (vec![None], false),
         };
         let mut order: Vec<usize> = (0..each.len()).collect();
         order.sort_by_key(|at| {

@@ -77,7 +77,8 @@ fn title(case: &Case<'_>, scope: Scope) -> String {
             | Action::MoveFile(_)
             | Action::CopyFile(_)
             | Action::DeleteFile(_)
-            | Action::QueryDatabase(_) => format!("Yes, and the same again, {END}"),
+            | Action::QueryDatabase(_)
+            | Action::SendEmail(_) => format!("Yes, and the same again, {END}"),
         },
     }
 }

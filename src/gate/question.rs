@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::change::{Changes, LINES, Look, Mask, masked, shown};
 use super::opened::Opened;
 use crate::manifest::NetworkRules;
-use crate::model::{Action, EditFiles, Fetch, Kind, Level, RelPath, RunPython, StatementKind, Target, WriteMode};
+use crate::model::{Action, Bytes, EditFiles, Fetch, Kind, Level, RelPath, RunPython, StatementKind, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::{Later, programs_reach};
 use crate::policy::{Capability, python_network, python_roots};
@@ -166,6 +166,12 @@ fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i1
             text
         }
         Action::RunPython(run) => format!("Run a Python program of {} lines", run.code.lines().count()),
+        Action::SendEmail(mail) => {
+            let to: Vec<_> = mail.to.iter().map(|to| shown(to)).collect();
+            let cc: Vec<_> = mail.cc.iter().map(|cc| shown(cc)).collect();
+            let copies = if cc.is_empty() { String::new() } else { format!(", with copies to {}", cc.join(", ")) };
+            format!("Send a mail to {}{copies}", to.join(", "))
+        }
         Action::QueryDatabase(query) => {
             let tables: Vec<String> = query.statement.iter().flat_map(|statement| &statement.tables).map(|table| shown(table)).collect();
             let tables = if tables.is_empty() { String::new() } else { format!(" (tables: {})", tables.join(", ")) };
@@ -272,6 +278,13 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
             }
             if let Some(seconds) = timeout_s {
                 let _ = write!(text, "\nIt may run for at most {seconds} s.");
+            }
+        }
+        Action::SendEmail(mail) => {
+            let _ = write!(text, "\nSubject: {}", shown(&masked(&mail.subject)));
+            excerpt(text, "The text", &masked(&mail.body), LINES);
+            for (at, file) in opened.iter().enumerate() {
+                let _ = write!(text, "\nAttached: {} ({})", name(at), Bytes(file.fact.size));
             }
         }
         Action::QueryDatabase(query) => {

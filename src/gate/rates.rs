@@ -54,6 +54,11 @@ pub(super) fn ask(manifest: &Manifest, profile: Option<&str>, call: &ToolCall) -
             let saves = call.arguments.get("save_to").is_some_and(|path| !path.is_null());
             if saves { ([1, sends, 0], [file, 0, 0]) } else { ([0, sends, 0], [0; BUDGETS]) }
         }
+        // Encoded for the way, an attachment is a third longer.
+        "send_email" => {
+            let attached = call.arguments.get("attachments").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+            ([0, length("subject") + length("body") + 1, 0], [0, file.saturating_mul(attached).saturating_mul(4) / 3, 0])
+        }
         "run_python" => {
             let writes = profile.is_some_and(|profile| python_roots(manifest, profile).iter().any(|(_, writes)| *writes));
             ([u64::from(writes), 0, 1], [0, 0, cpu.saturating_sub(1)])

@@ -355,7 +355,7 @@ fn reach(capability: &Capability, case: &Case<'_>, level: Level) -> Reach {
     let contained = match case.action {
         _ if level == Level::Read && !matches!(case.action, Action::Fetch(fetch) if fetch.save_to.is_some()) => true,
         Action::RunPython(_) => level <= Level::Create,
-        Action::Fetch(_) | Action::QueryDatabase(_) => false,
+        Action::Fetch(_) | Action::QueryDatabase(_) | Action::SendEmail(_) => false,
         _ => case.screened.targets.iter().all(|target| own(&target.root)),
     };
     if contained { Reach::Contained } else { Reach::Beyond }
@@ -372,6 +372,7 @@ fn word(action: &Action) -> &'static str {
         Action::DeleteFile(_) => "delete",
         Action::Fetch(_) => "fetch",
         Action::RunPython(_) => "run",
+        Action::SendEmail(_) => "send",
         Action::QueryDatabase(query) => query.kind().as_str(),
     }
 }

@@ -4,6 +4,8 @@ mod below;
 #[cfg(feature = "sqlite")]
 pub mod databases;
 pub mod files;
+#[cfg(feature = "mail")]
+pub mod mail;
 pub mod pages;
 mod pool;
 mod printed;
@@ -23,8 +25,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::{Opened, Preview};
-use crate::manifest::{DomainPattern, Manifest, NetworkRules, Robots, Symlinks};
-use crate::model::{Access, Action, Bytes, Code, Failure, Host, HttpUrl, Target};
+use crate::manifest::{Manifest, NetworkRules, Symlinks};
+use crate::model::{Access, Action, Bytes, Code, Failure, HttpUrl, Target};
 use crate::policy::request::Method;
 use files::Roots;
 use pages::Readers;
@@ -98,22 +100,7 @@ impl Sandbox {
     /// a public address or one that `internal` opens.
     /// # Errors  What the network's rules or the world said no with.
     pub async fn fetch_document(&self, url: &HttpUrl, network: &NetworkRules) -> Result<Vec<u8>, Denied> {
-        // The manifest names it: a listed name is the operator's own word, also one that a private network alone knows. What it resolves to is
-        // judged as any address.
-        let host = match url.host() {
-            Host::Name(name) => DomainPattern::parse(name).ok(),
-            Host::Address(_) => None,
-        };
-        let rules = NetworkRules {
-            allowed_domains: host.into_iter().collect(),
-            any_public: true,
-            allowed_ports: vec![url.port()],
-            denied_ports: Vec::new(),
-            denied_domains: Vec::new(),
-            max_redirects: 0,
-            robots: Robots::Ignore,
-            ..network.clone()
-        };
+        let rules = web::of_named_host(network, url);
         let request = EgressRequest {
             principal: String::new(),
             url: url.clone(),

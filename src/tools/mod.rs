@@ -19,6 +19,8 @@ mod read_files;
 mod run_python;
 pub mod schema;
 mod search_files;
+#[cfg(feature = "mail")]
+mod send_email;
 mod write_file;
 
 use std::sync::LazyLock;
@@ -44,6 +46,8 @@ static TOOLS: &[&dyn Tool] = &[
     &read_files::ReadFiles,
     &run_python::RunPython,
     &search_files::SearchFiles,
+    #[cfg(feature = "mail")]
+    &send_email::SendEmail,
     &write_file::WriteFile,
 ];
 
@@ -145,8 +149,8 @@ mod tests {
                 bytes += serde_json::to_string(&output).unwrap().len();
             }
         }
-        // A model reads all of `tools/list`; without Python and the web it is 8 KB.
-        assert!(bytes <= 11_000, "{bytes} bytes");
+        // A model reads all of `tools/list`; without Python, the web, databases and mail it is 8 KB.
+        assert!(bytes <= 12_000, "{bytes} bytes");
     }
 
     #[test]

@@ -22,7 +22,7 @@ container = { engine = "podman", image = "python:3.13-slim", runtime = "crun" }
 "#;
 
 /// The tables in the order of the page.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "version",
     "roots",
     "files",
@@ -33,6 +33,7 @@ const ORDER: [&str; 17] = [
     "limits",
     "network",
     "databases",
+    "mail",
     "python",
     "filters",
     "review",

@@ -57,6 +57,8 @@ pub use pattern::{Pattern, line_matcher};
 pub(super) use preview::preview;
 pub(super) use protect::Hidden;
 pub use read::Reading;
+#[cfg(feature = "mail")]
+pub(super) use read::read_judged;
 pub use rename::Moved;
 pub use roots::{Location, RootConfig, Roots};
 pub use search::{Ended, Found, Match, MatchedLine};

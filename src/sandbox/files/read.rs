@@ -284,7 +284,7 @@ pub(super) fn regular(opened: &Opened) -> Result<&OwnedFd, Failure> {
 ///
 /// # Errors
 /// `file_too_large` above `most`, and as [`regular`].
-pub(super) fn read_judged(opened: &Opened, most: Bytes) -> Result<Vec<u8>, Failure> {
+pub(in crate::sandbox) fn read_judged(opened: &Opened, most: Bytes) -> Result<Vec<u8>, Failure> {
     let target = &opened.target;
     let bytes = read_whole(regular(opened)?, opened.fact.size, most).map_err(|errno| fault(errno, target, "read"))?;
     bytes.ok_or_else(|| too_large(target, most))

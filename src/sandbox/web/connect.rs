@@ -138,7 +138,7 @@ impl Connector {
         let _ = self.tls();
     }
 
-    fn tls(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
+    pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
         if let Some(known) = self.tls.get() {
             return Ok(Arc::clone(known));
         }

@@ -15,11 +15,15 @@ mod tests;
 mod verb;
 
 use std::net::IpAddr;
+#[cfg(feature = "mail")]
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+#[cfg(feature = "mail")]
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +36,7 @@ pub use secrets::Sent as SentSecrets;
 
 use crate::audit::{Log, Network, NetworkRequest, bare_url};
 use crate::gate::Meter;
-use crate::manifest::{NetworkRules, Robots};
+use crate::manifest::{DomainPattern, NetworkRules, Robots};
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
@@ -294,6 +298,26 @@ impl Egress {
         Ok(addresses)
     }
 
+    /// A connection to a host that the manifest itself names, and to which address: the name need not be listed. What it resolves to is judged as any
+    /// address.
+    ///
+    /// # Errors
+    /// `internal_address`, `domain_denied`, `fetch_failed`, `timeout`.
+    #[cfg(feature = "mail")]
+    pub(in crate::sandbox) async fn connect(&self, url: &HttpUrl, network: &NetworkRules) -> Result<(TcpStream, SocketAddr), Denied> {
+        let addresses = self.judged(&of_named_host(network, url), url, &[]).await?;
+        let dialed = dial::dial(&addresses, url.port(), network.proxy.as_ref(), self.settings.connect).await;
+        dialed.map_err(|fault| connect::failed(url, &fault).into())
+    }
+
+    /// The configuration of TLS for other protocols than HTTP.
+    #[cfg(feature = "mail")]
+    pub(in crate::sandbox) fn tls(&self) -> Result<Arc<rustls::ClientConfig>, rustls::Error> {
+        let mut config = (*self.connector.tls()?).clone();
+        config.alpn_protocols.clear();
+        Ok(Arc::new(config))
+    }
+
     /// Asks the site's `robots.txt` as a request of the same caller, once an hour and origin.
     async fn ask_robots(&self, request: &EgressRequest, url: &HttpUrl, addresses: &[IpAddr]) -> Result<(), Denied> {
         if let Some(known) = self.robots.get(url) {
@@ -332,6 +356,25 @@ impl Egress {
         let robots = Arc::new(robots);
         self.robots.put(url, &robots);
         robots.judge(url)
+    }
+}
+
+/// The rules for a host that the manifest itself names, also one that a private network alone knows.
+pub(super) fn of_named_host(network: &NetworkRules, url: &HttpUrl) -> NetworkRules {
+    let host = match url.host() {
+        Host::Name(name) => DomainPattern::parse(name).ok(),
+        Host::Address(_) => None,
+    };
+    NetworkRules {
+        allowed_domains: host.into_iter().collect(),
+        allowed_schemes: vec![url.scheme()],
+        any_public: true,
+        allowed_ports: vec![url.port()],
+        denied_ports: Vec::new(),
+        denied_domains: Vec::new(),
+        max_redirects: 0,
+        robots: Robots::Ignore,
+        ..network.clone()
     }
 }
 

@@ -51,7 +51,11 @@ impl Sent {
         Ok(filled)
     }
 
-    fn value(&mut self, name: &str, secret: &HeaderSecret) -> Result<&str, Failure> {
+    /// The value of a secret.
+    ///
+    /// # Errors
+    /// `fetch_failed` where it has none on this machine.
+    pub(in crate::sandbox) fn value(&mut self, name: &str, secret: &HeaderSecret) -> Result<&str, Failure> {
         if !self.0.contains_key(name) {
             let read = match (&secret.env, &secret.file) {
                 (Some(variable), _) => std::env::var(variable).ok(),

@@ -24,6 +24,8 @@ mod json_output;
 mod killed_mid_call;
 mod limits;
 mod listing;
+#[cfg(feature = "mail")]
+mod mail;
 mod messages;
 mod multi_file_changes;
 mod near_names;

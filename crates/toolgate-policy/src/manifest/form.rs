@@ -8,8 +8,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::{AllowPattern, DatabaseUrl, DenyPattern, DomainPattern, LaterPattern, UpstreamProxy, databases, requirement, units};
-use crate::model::{Bytes, Scheme};
+use super::{
+    AllowPattern, DatabaseUrl, DenyPattern, DomainPattern, LaterPattern, MailServer, UpstreamProxy, databases, mail, requirement, units,
+};
+use crate::model::{Address, Bytes, Scheme};
 
 /// The schema of a list's entries that have this form.
 pub(crate) fn entries(form: &str) -> Value {
@@ -33,6 +35,7 @@ pub(super) fn read(form: &str, text: &str) -> Result<Value, String> {
         "algorithm" => algorithm(text),
         "module" => module(text),
         "column" => databases::column(text),
+        "recipient" => mail::recipient(text),
         "public url" => public_url(text),
         "domain" => DomainPattern::parse(text).map(drop),
         "later pattern" => LaterPattern::parse(text).map(drop),
@@ -78,6 +81,8 @@ forms! {
     "scheme" Scheme = scheme;
     "proxy" UpstreamProxy = UpstreamProxy::parse;
     "database" DatabaseUrl = DatabaseUrl::parse;
+    "mail server" MailServer = MailServer::parse;
+    "mail address" Address = mail::address;
 }
 
 fn scheme(text: &str) -> Result<Scheme, String> {

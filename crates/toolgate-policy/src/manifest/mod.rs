@@ -9,6 +9,7 @@ mod filters;
 mod form;
 mod http;
 mod later;
+mod mail;
 mod network;
 mod packages;
 mod pattern;
@@ -42,6 +43,7 @@ pub use fault::{Fault, Location, Spans};
 pub use filters::{Filters, Input, Stripping, Treatment, Trust, Watch};
 pub use http::Http;
 pub use later::LaterPattern;
+pub use mail::{Mail, MailServer};
 pub use network::{DomainPattern, HeaderSecret, NetworkRules, Robots};
 pub(crate) use network::{is_below, is_secret_name};
 pub use packages::{Lock, Pinned, requirement};
@@ -76,6 +78,8 @@ pub struct Manifest {
     pub network: NetworkRules,
     /// The databases that `query_database` may use, each with a name.
     pub databases: BTreeMap<String, Database>,
+    /// How `send_email` sends mail, and to whom.
+    pub mail: Mail,
     /// How `run_python` runs programs: what they may import, which folders they see, and how much they may use.
     pub python: Python,
     /// What a caller may do. `[clients]` says which caller has which profile. A limit that is missing here is that of `[limits]` or

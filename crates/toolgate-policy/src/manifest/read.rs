@@ -75,6 +75,7 @@ impl Ledger<'_> {
         self.http(&mut manifest.http);
         self.network(&manifest.network);
         self.databases(&manifest.databases, &manifest.roots);
+        self.mail(&manifest.mail, &manifest.network, &mut manifest.tools);
         self.tools(&manifest.tools);
         self.approvals(&manifest.approvals);
         self.review(&manifest.review);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bytes, CallPath, Level, word_enum};
+use super::{Bytes, CallPath, Statement, StatementKind};
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $kind:ident,)*) => {
@@ -51,6 +51,8 @@ actions! {
     RunPython,
     /// Run a statement in a database, or list its tables.
     QueryDatabase,
+    /// Send a mail.
+    SendEmail,
 }
 
 /// What an action does, whatever tool it is of. What it does to each path is its [`Access`].
@@ -89,7 +91,7 @@ impl Action {
             Self::CopyFile(_) => Effect::Copies,
             Self::DeleteFile(_) => Effect::Removes,
             Self::Fetch(fetch) if matches!(fetch.method.as_str(), "GET" | "HEAD") && fetch.body.is_none() => Effect::Fetches,
-            Self::Fetch(_) => Effect::Sends,
+            Self::Fetch(_) | Self::SendEmail(_) => Effect::Sends,
             Self::RunPython(_) => Effect::Runs,
             Self::QueryDatabase(query) => Effect::Queries(query.kind()),
         }
@@ -325,44 +327,6 @@ pub struct RunPython {
     pub fenced: bool,
 }
 
-word_enum! {
-    /// What a statement does to a database. A later one can do more.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum StatementKind {
-        /// Reads.
-        Read = "read",
-        /// Adds rows.
-        Insert = "insert",
-        /// Changes rows that are there.
-        Update = "update",
-        /// Removes rows.
-        Delete = "delete",
-        /// Makes, changes or removes tables and the like.
-        Define = "define",
-    }
-}
-
-impl StatementKind {
-    /// The level of a call that runs such a statement.
-    pub const fn level(self) -> Level {
-        match self {
-            Self::Read => Level::Read,
-            Self::Insert => Level::Create,
-            Self::Update => Level::Change,
-            Self::Delete | Self::Define => Level::Destroy,
-        }
-    }
-}
-
-/// What the text of a statement says of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
-    /// What it does.
-    pub kind: StatementKind,
-    /// The tables that it names.
-    pub tables: Vec<String>,
-}
-
 /// `query_database`
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryDatabase {
@@ -384,6 +348,28 @@ impl QueryDatabase {
     /// What it does to the database.
     pub fn kind(&self) -> StatementKind {
         self.statement.as_ref().map_or(StatementKind::Read, |statement| statement.kind)
+    }
+}
+
+/// `send_email`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SendEmail {
+    /// The recipients.
+    pub to: Vec<String>,
+    /// Those who get a copy.
+    pub cc: Vec<String>,
+    /// The subject.
+    pub subject: String,
+    /// The text.
+    pub body: String,
+    /// Files that go with it.
+    pub attachments: Vec<CallPath>,
+}
+
+impl SendEmail {
+    /// Everybody that it is sent to.
+    pub fn recipients(&self) -> impl Iterator<Item = &String> {
+        self.to.iter().chain(&self.cc)
     }
 }
 
@@ -468,6 +454,7 @@ impl Action {
             // The size is not known before the response is read; the writer holds the file limit.
             Action::Fetch(a) => a.save_to.iter().map(|path| touch(path, Access::Write(Bytes(0)))).collect(),
             Action::RunPython(_) => Vec::new(),
+            Action::SendEmail(a) => a.attachments.iter().map(|path| touch(path, Access::Read)).collect(),
             Action::QueryDatabase(a) => {
                 let access = Access::Database { writes: a.kind() > StatementKind::Read };
                 a.file.iter().map(|path| touch(path, access)).collect()

@@ -1,6 +1,7 @@
 //! The words of a decision: actions, paths, addresses, facts, refusals.
 
 mod action;
+mod address;
 mod bytes;
 mod call;
 mod decision;
@@ -14,13 +15,15 @@ mod path;
 mod question;
 mod refusal;
 mod spec;
+mod statement;
 mod url;
 mod word_enum;
 
 pub use action::{
     Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFiles, Effect, Encoding, Fetch, FileInfo, Format, Links,
-    ListDirectory, MoveFile, QueryDatabase, ReadFile, RunPython, SearchFiles, Statement, StatementKind, Touch, WriteFile, WriteMode,
+    ListDirectory, MoveFile, QueryDatabase, ReadFile, RunPython, SearchFiles, SendEmail, Touch, WriteFile, WriteMode,
 };
+pub use address::Address;
 pub use bytes::Bytes;
 pub(crate) use bytes::amount;
 pub use call::{Caller, Channel, ClientLabel, Repeat, STDIO, ToolCall};
@@ -34,5 +37,6 @@ pub use path::{CallPath, RelPath, Target};
 pub use question::{Choice, Question};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, Inside, ToolSpec};
+pub use statement::{Statement, StatementKind};
 pub use url::{Host, HttpUrl, Scheme};
 pub(crate) use word_enum::word_enum;

@@ -106,6 +106,8 @@ codes! {
     PortNotAllowed = "port_not_allowed" 9,
     /// A name that leads to a private address.
     InternalAddress = "internal_address" 9,
+    /// A recipient of a mail that is not listed.
+    RecipientNotAllowed = "recipient_not_allowed" 9,
     /// An import that is not listed.
     ImportNotAllowed = "import_not_allowed" 10,
     /// A construct the static check refuses.
@@ -182,6 +184,8 @@ codes! {
     QueryFailed = "query_failed" 16,
     /// A statement would change more rows than `max_changes`; nothing was changed.
     TooManyChanges = "too_many_changes" 16,
+    /// The mail server refused the mail, or cannot be reached.
+    SendFailed = "send_failed" 16,
     /// Our own fault; the log knows more under the call id.
     Internal = "internal" 16,
 }

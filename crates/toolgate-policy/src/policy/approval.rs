@@ -51,8 +51,8 @@ pub fn remember(capability: &Capability) -> Remember {
 /// program with input, interpreter or time of its own, and a request that is no plain GET, are named with all of that.
 pub(super) fn grant_target(capability: &Capability, action: &Action, url: Option<&str>, targets: &[Target]) -> Option<String> {
     match (action, remember(capability)) {
-        // Other values in the same statement are another change.
-        (_, Remember::Off) | (Action::QueryDatabase(_), _) => None,
+        // Other values in the same statement are another change, and a mail is sent once.
+        (_, Remember::Off) | (Action::QueryDatabase(_) | Action::SendEmail(_), _) => None,
         (Action::RunPython(_), Remember::Envelope) => Some("envelope".to_owned()),
         (Action::RunPython(run), Remember::Session) => {
             let RunPython { code, session, stdin, timeout_s, fresh, fenced: _ } = run;

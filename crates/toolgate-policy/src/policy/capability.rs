@@ -265,12 +265,15 @@ pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
     }) && has_object(manifest, profile, spec.flags)
 }
 
-/// Whether there is anything a tool with these flags could act on: a root, one that may be written, a host, a database.
+/// Whether there is anything a tool with these flags could act on: a root, one that may be written, a host, a database, a mail server.
 fn has_object(manifest: &Manifest, profile: &str, flags: Flags) -> bool {
     let mut roots = manifest.roots_of(profile);
     if flags.contains(Flag::NetworkAccess) {
         let network = &manifest.network;
         return network.any_public || !network.allowed_domains.is_empty() || !network.internal.is_empty();
+    }
+    if flags.contains(Flag::SendEmail) {
+        return manifest.mail.smtp.is_some();
     }
     if flags.contains(Flag::DatabaseRead) {
         return !manifest.databases.is_empty();

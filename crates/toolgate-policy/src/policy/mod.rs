@@ -8,6 +8,7 @@
 //! | 1–6 | valid manifest, switch, log; profile; tool; counts and budgets; the profile's tools; permissions | `capability.rs`, `window.rs` |
 //! | 7 | names and values of arguments | `arguments.rs` |
 //! | 8 | each path: its text (`paths.rs`: root, denied, allowed), then what was seen there (`facts.rs`) | `screen.rs` calls the first, `judge.rs` the second |
+//! | 9 | each recipient of a mail | `mail.rs` |
 //! | 9 | each URL, and each address that its host resolved to | `network.rs`, `address.rs`, `facts.rs` |
 //! | 10 | the static check of Python; the kind of an SQL statement | `program.rs`; `database.rs`, `sql.rs` |
 //! | 11 | the level: the effect, what runs later, the manifest, reviewers | `effect.rs`, `later.rs`, `judge.rs` |
@@ -23,6 +24,7 @@ mod facts;
 pub mod folders;
 mod judge;
 pub mod later;
+mod mail;
 pub mod network;
 pub mod paths;
 pub mod program;

@@ -95,6 +95,7 @@ impl Capability {
                 let checked = program::check(&self.manifest.python, self.lacking.as_deref(), &run.code, has_input, &self.modules);
                 screened.program = Some(checked?);
             }
+            Action::SendEmail(mail) => self.judge_mail(mail)?,
             Action::QueryDatabase(query) => screened.query = Some(query.clone()),
             Action::ReadFile(_)
             | Action::WriteFile(_)

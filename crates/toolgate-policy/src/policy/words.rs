@@ -26,6 +26,11 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
     if tools.iter().any(|spec| spec.flags.contains(Flag::DatabaseRead)) {
         databases(&mut text, manifest);
     }
+    if tools.iter().any(|spec| spec.flags.contains(Flag::SendEmail)) {
+        let mail = &manifest.mail;
+        let to = list(mail.allowed_recipients.iter().map(|to| format!("`{to}`")));
+        let _ = writeln!(text, "\n## Mail\n- to: {to}; up to {} recipients a mail, {} mails an hour", mail.max_recipients, mail.per_hour);
+    }
     approvals(&mut text, manifest);
     text
 }
