@@ -1,7 +1,7 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
 mod below;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub mod databases;
 pub mod files;
 #[cfg(feature = "mail")]

@@ -12,7 +12,7 @@ mod file_info;
 mod list_directory;
 mod move_file;
 mod page;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod query_database;
 mod read_file;
 mod read_files;
@@ -40,7 +40,7 @@ static TOOLS: &[&dyn Tool] = &[
     &file_info::FileInfo,
     &list_directory::ListDirectory,
     &move_file::MoveFile,
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     &query_database::QueryDatabase,
     &read_file::ReadFile,
     &read_files::ReadFiles,

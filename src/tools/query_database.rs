@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::answer::on_files;
 use super::schema::{self, arguments};
 use crate::gate::Permit;
-use crate::model::{self, Action, Block, Failure, Field, Flag, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Block, Code, Failure, Field, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::databases::{self, Answer, Cell};
 use crate::tool::{Card, Stage, Tool};
@@ -59,10 +58,29 @@ impl Tool for QueryDatabase {
         Ok(Action::QueryDatabase(model::QueryDatabase { database, sql, params, max_rows, statement: None, file: None }))
     }
 
-    fn execute<'a>(&'a self, permit: Permit<Action>, _: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        on_files(permit, stage, |permit: Permit<model::QueryDatabase>, stop| {
+    fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let permit = permit.narrow::<model::QueryDatabase>()?;
             let is_list = permit.action().sql.is_none();
-            databases::query(permit, stop).map(|answer| output(answer, is_list))
+            let answer = match &permit.action().file {
+                #[cfg(feature = "sqlite")]
+                Some(_) => {
+                    let stop = super::answer::stop(&stage, &permit);
+                    super::answer::heavy(true, || databases::sqlite::query(permit, &stop))?
+                }
+                #[cfg(feature = "postgres")]
+                None => tokio::select! {
+                    biased;
+                    () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
+                    answer = databases::postgres::query(permit, &sandbox.egress) => answer?,
+                },
+                #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+                _ => {
+                    let _ = (sandbox, &stage);
+                    return Err(Failure::new(Code::QueryFailed, "this build of the server has no client for this kind of database"));
+                }
+            };
+            Ok(output(answer, is_list))
         })
     }
 }

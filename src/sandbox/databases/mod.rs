@@ -1,11 +1,16 @@
 //! Databases: one statement, or the list of tables, for a permit.
 
+#[cfg(feature = "sqlite")]
 mod beneath;
-mod sqlite;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 #[cfg(test)]
+#[cfg(feature = "sqlite")]
 mod tests;
 
-pub use sqlite::query;
+use crate::model::{Code, Failure, Refusal};
 
 /// What a statement gave.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -42,6 +47,15 @@ pub const LONGEST_TEXT: usize = 4_000;
 
 /// Rows beyond those of the answer are counted up to this number.
 const MOST_COUNTED: u64 = 100_000;
+
+const WITHOUT_SQL: &str = "a call without `sql` lists the tables and their columns";
+
+/// The refusal of a statement that is undone.
+fn too_many(database: &str, changed: u64, most: u64) -> Failure {
+    let what = format!("the statement would have changed {changed} rows; {most} are the most, and nothing was changed");
+    let refusal = Refusal::new(Code::TooManyChanges, what).rule(format!("databases.{database}.max_changes"));
+    Failure(refusal.hint("change fewer rows with each statement"))
+}
 
 impl Cell {
     /// A text, cut after [`LONGEST_TEXT`] characters.

@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, TransactionBehavior, params_from_iter};
 
-use super::{Answer, Cell, beneath};
+use super::{Answer, Cell, WITHOUT_SQL, beneath, too_many};
 use crate::gate::Permit;
 use crate::manifest::{Database, RootMode};
 use crate::model::{Bytes, Code, Failure, Level, QueryDatabase, Refusal, StatementKind, Target};
@@ -122,13 +122,7 @@ impl Run<'_> {
         let mut answer = self.rows(&mut transaction.prepare(sql)?)?;
         let (changed, most) = (transaction.total_changes(), self.database.max_changes);
         if changed > most {
-            let what = format!("the statement would have changed {changed} rows; {most} are the most, and nothing was changed");
-            let failure = Failure(
-                Refusal::new(Code::TooManyChanges, what)
-                    .rule(format!("databases.{}.max_changes", self.query.database))
-                    .hint("change fewer rows with each statement"),
-            );
-            return Err(Fault::Failure(failure));
+            return Err(Fault::Failure(too_many(&self.query.database, changed, most)));
         }
         answer.changed = Some(changed);
         transaction.commit()?;
@@ -208,7 +202,6 @@ impl Run<'_> {
     }
 }
 
-const WITHOUT_SQL: &str = "a call without `sql` lists the tables and their columns";
 /// Columns of tables that are listed where the call does not say.
 const MOST_COLUMNS: u64 = 1_000;
 

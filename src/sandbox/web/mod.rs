@@ -15,14 +15,14 @@ mod tests;
 mod verb;
 
 use std::net::IpAddr;
-#[cfg(feature = "mail")]
+#[cfg(any(feature = "mail", feature = "postgres"))]
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-#[cfg(feature = "mail")]
+#[cfg(any(feature = "mail", feature = "postgres"))]
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
@@ -303,7 +303,7 @@ impl Egress {
     ///
     /// # Errors
     /// `internal_address`, `domain_denied`, `fetch_failed`, `timeout`.
-    #[cfg(feature = "mail")]
+    #[cfg(any(feature = "mail", feature = "postgres"))]
     pub(in crate::sandbox) async fn connect(&self, url: &HttpUrl, network: &NetworkRules) -> Result<(TcpStream, SocketAddr), Denied> {
         let addresses = self.judged(&of_named_host(network, url), url, &[]).await?;
         let dialed = dial::dial(&addresses, url.port(), network.proxy.as_ref(), self.settings.connect).await;
@@ -311,7 +311,7 @@ impl Egress {
     }
 
     /// The configuration of TLS for other protocols than HTTP.
-    #[cfg(feature = "mail")]
+    #[cfg(any(feature = "mail", feature = "postgres"))]
     pub(in crate::sandbox) fn tls(&self) -> Result<Arc<rustls::ClientConfig>, rustls::Error> {
         let mut config = (*self.connector.tls()?).clone();
         config.alpn_protocols.clear();

@@ -65,7 +65,7 @@ fn home(server: &str, port: u16, more: &str) -> Home {
     home
 }
 
-const PASSWORD: &str = "password = \"mail\"\n[network.secrets.mail]\nfile = \"secret.txt\"\nhosts = [\"localhost\"]\n";
+const PASSWORD: &str = "password = \"${secret:mail}\"\n[network.secrets.mail]\nfile = \"secret.txt\"\nhosts = [\"localhost\"]\n";
 
 fn mail(to: &[&str], subject: &str, attachments: &[&str]) -> Value {
     call(

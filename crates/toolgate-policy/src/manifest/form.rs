@@ -29,6 +29,7 @@ pub(super) fn read(form: &str, text: &str) -> Result<Value, String> {
         "host" => return host(text).map(Value::from),
         "origin" => return origin(text).map(Value::from),
         "package" => return requirement(text).map(Value::from),
+        "secret" => return secret(text).map(Value::from),
         "text or none" if text.is_empty() => Ok(()),
         "text" | "text or none" => nonblank(text),
         "address" => address(text),
@@ -100,6 +101,12 @@ fn nonblank(text: &str) -> Result<(), String> {
 /// A text without control characters. A NUL would end a path or a name early, a line end would begin another record.
 pub(super) fn printable(text: &str) -> Result<(), String> {
     if text.chars().any(char::is_control) { Err(format!("`{}` holds a control character", text.escape_debug())) } else { Ok(()) }
+}
+
+/// The name of a secret, of `${secret:NAME}`.
+fn secret(text: &str) -> Result<&str, String> {
+    let name = text.strip_prefix("${secret:").and_then(|rest| rest.strip_suffix('}'));
+    name.ok_or_else(|| "a password does not stand in this file; write `${secret:NAME}`, with a secret of [network.secrets]".to_owned())
 }
 
 fn address(text: &str) -> Result<(), String> {

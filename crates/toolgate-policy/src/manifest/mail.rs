@@ -18,8 +18,8 @@ pub struct Mail {
     /// The server: `smtps://USER@HOST:465` with TLS from the start, `smtp://USER@HOST:587` with STARTTLS. Without TLS only to an address that
     /// `[network] internal` opens.
     pub smtp: Option<MailServer>,
-    /// The name of a secret in `[network.secrets]` that holds the password. `hosts` of the secret must list the server.
-    #[schemars(extend("format" = "text"))]
+    /// The password, as `${secret:NAME}` of `[network.secrets]`. `hosts` of the secret must list the server.
+    #[schemars(extend("format" = "secret"))]
     pub password: Option<String>,
     /// The address that mail comes from, e.g. `agent@example.com`.
     pub from: Option<Address>,
@@ -98,6 +98,17 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
 }
 
 impl Ledger<'_> {
+    /// A secret as a password for a server.
+    pub(super) fn password(&mut self, at: &str, name: Option<&str>, network: &NetworkRules, server: &HttpUrl) {
+        match name.map(|name| (name, network.secrets.get(name))) {
+            Some((name, None)) => self.unknown(at, "secret", name, network.secrets.keys().map(String::as_str)),
+            Some((_, Some(secret))) if !secret.hosts.iter().any(|host| host.matches(server.host())) => {
+                self.fault(at, "the `hosts` of this secret do not list the server");
+            }
+            _ => {}
+        }
+    }
+
     /// What counts for the tool by the hour stands among its rules.
     pub(super) fn mail(&mut self, mail: &Mail, network: &NetworkRules, tools: &mut BTreeMap<String, ToolRules>) {
         let Some(server) = &mail.smtp else {
@@ -109,13 +120,7 @@ impl Ledger<'_> {
         if mail.from.is_none() && !self.holds("mail.from") {
             self.fault("mail", "write the address that mail comes from: `from = \"agent@example.com\"`");
         }
-        match mail.password.as_ref().map(|name| (name, network.secrets.get(name))) {
-            Some((name, None)) => self.unknown("mail.password", "secret", name, network.secrets.keys().map(String::as_str)),
-            Some((_, Some(secret))) if !secret.hosts.iter().any(|host| host.matches(server.url.host())) => {
-                self.fault("mail.password", "the `hosts` of this secret do not list the mail server");
-            }
-            _ => {}
-        }
+        self.password("mail.password", mail.password.as_deref(), network, &server.url);
         if mail.password.is_some() && server.user.is_none() {
             self.fault("mail.smtp", "a password needs a user: `smtps://USER@HOST:465`");
         }

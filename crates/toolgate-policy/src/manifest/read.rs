@@ -74,7 +74,7 @@ impl Ledger<'_> {
         self.tests(&manifest.tests, &manifest.profiles, &manifest.roots);
         self.http(&mut manifest.http);
         self.network(&manifest.network);
-        self.databases(&manifest.databases, &manifest.roots);
+        self.databases(&manifest.databases, &manifest.roots, &manifest.network);
         self.mail(&manifest.mail, &manifest.network, &mut manifest.tools);
         self.tools(&manifest.tools);
         self.approvals(&manifest.approvals);

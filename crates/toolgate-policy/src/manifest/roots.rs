@@ -149,7 +149,7 @@ impl Manifest {
                 warnings.push(self.fault(&at, "this root allows no path; add `allowed_paths = [\"**\"]`, or narrower patterns"));
             }
         }
-        warnings.extend(self.open_database_files());
+        warnings.extend(self.database_warnings());
         warnings
     }
 }

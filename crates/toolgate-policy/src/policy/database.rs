@@ -19,7 +19,7 @@ impl Capability {
                 .rule("databases")
                 .hint(format!("these are open: {}", known.join(", "))));
         };
-        let statement = query.sql.as_deref().map(classify).transpose()?;
+        let statement = query.sql.as_deref().map(|sql| classify(sql, url)).transpose()?;
         if let Some(Statement { kind, .. }) = statement.as_ref().filter(|statement| statement.kind > StatementKind::Read) {
             if *mode == RootMode::ReadOnly {
                 let what = format!("the database `{name}` is read only, and this statement is one of the kind `{kind}`");
@@ -28,8 +28,8 @@ impl Capability {
             let held = self.rules().map_or(Flags::NONE, |rules| rules.permissions);
             judge_flags(&self.profile, held, self.spec, Flags::of(&[Flag::DatabaseWrite]))?;
         }
-        let DatabaseUrl::Sqlite(file) = url;
-        Ok(QueryDatabase { statement, file: Some(file.clone()), ..query.clone() })
+        let file = if let DatabaseUrl::Sqlite(file) = url { Some(file.clone()) } else { None };
+        Ok(QueryDatabase { statement, file, ..query.clone() })
     }
 }
 
@@ -37,6 +37,7 @@ impl Capability {
 use super::sql::classify;
 
 #[cfg(not(feature = "sql"))]
-fn classify(_: &str) -> Result<Statement, Refusal> {
-    Err(Refusal::new(Code::StatementNotAllowed, "this build of the server reads no SQL").hint("use a build with the feature `sqlite`"))
+fn classify(_: &str, _: &DatabaseUrl) -> Result<Statement, Refusal> {
+    Err(Refusal::new(Code::StatementNotAllowed, "this build of the server reads no SQL")
+        .hint("use a build with the feature `sqlite` or `postgres`"))
 }

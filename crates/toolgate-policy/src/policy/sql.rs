@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{OnConflictAction, OnInsert, SqliteOnConflict, Statement as Parsed, visit_relations, visit_statements};
-use sqlparser::dialect::SQLiteDialect;
+use sqlparser::ast::{
+    Expr, ObjectName, ObjectNamePart, OnConflictAction, OnInsert, SetExpr, SqliteOnConflict, Statement as Parsed, visit_expressions,
+    visit_relations, visit_statements,
+};
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::parser::{Parser, ParserError};
 
+use crate::manifest::DatabaseUrl;
 use crate::model::{Code, Refusal, Statement, StatementKind};
 
 /// Most levels of nesting of a statement. Each needs some KB of stack.
@@ -16,36 +20,63 @@ const MOST_NESTED: usize = 50;
 ///
 /// # Errors
 /// `syntax_error`, with its place; `statement_not_allowed` for several statements, or one of a kind that is not known here.
-pub(super) fn classify(sql: &str) -> Result<Statement, Refusal> {
-    let parser = Parser::new(&SQLiteDialect {}).with_recursion_limit(MOST_NESTED).try_with_sql(sql);
+pub(super) fn classify(sql: &str, url: &DatabaseUrl) -> Result<Statement, Refusal> {
+    let dialect: &dyn Dialect = match url {
+        DatabaseUrl::Sqlite(_) => &SQLiteDialect {},
+        DatabaseUrl::Postgres { .. } => &PostgreSqlDialect {},
+    };
+    let parser = Parser::new(dialect).with_recursion_limit(MOST_NESTED).try_with_sql(sql);
     let parsed = parser.and_then(|mut parser| parser.parse_statements()).map_err(|fault| unparsed(&fault))?;
     let [statement] = parsed.as_slice() else {
         let what = format!("`sql` has {} statements; one call runs exactly one", parsed.len());
         return Err(Refusal::new(Code::StatementNotAllowed, what).hint("make a call for each statement"));
     };
     let mut kind = StatementKind::Read;
-    // A statement may hold others: after EXPLAIN, and in WITH.
+    // A statement may hold others: after EXPLAIN, and in WITH. How many rows a change in WITH changes, no answer tells.
+    let explains = matches!(statement, Parsed::Explain { .. });
     let unknown = visit_statements(statement, |part| match kind_of(part) {
-        Some(one) => {
+        Some(one)
+            if one == StatementKind::Read || explains || std::ptr::eq(part, statement) || std::ptr::eq(part, after_with(statement)) =>
+        {
             kind = kind.max(one);
             ControlFlow::Continue(())
         }
-        None => ControlFlow::Break(part.to_string()),
+        _ => ControlFlow::Break(part.to_string()),
     });
     if let ControlFlow::Break(part) = unknown {
         let shown: String = part.chars().take(40).collect();
-        return Err(Refusal::new(Code::StatementNotAllowed, format!("a statement of this kind is not allowed: `{shown}`")).hint(ALLOWED));
+        return Err(
+            Refusal::new(Code::StatementNotAllowed, format!("a statement of this kind is not allowed here: `{shown}`")).hint(ALLOWED)
+        );
     }
     let mut tables = BTreeSet::new();
-    let _ = visit_relations(statement, |name| {
+    // A function may stand where a table does.
+    let closed = visit_relations(statement, |name| {
         tables.insert(name.to_string());
-        ControlFlow::<()>::Continue(())
+        closed_function(name)
     });
+    let in_expressions = visit_expressions(statement, |expression| match expression {
+        Expr::Function(function) => closed_function(&function.name),
+        _ => ControlFlow::Continue(()),
+    });
+    if let Some(name) = closed.break_value().or(in_expressions.break_value()) {
+        let what = format!("the function `{name}` is closed: it reaches files, other servers, or other sessions");
+        return Err(Refusal::new(Code::StatementNotAllowed, what).hint("do without it"));
+    }
     Ok(Statement { kind, tables: tables.into_iter().collect() })
 }
 
 const ALLOWED: &str = "allowed are SELECT, EXPLAIN, INSERT, UPDATE, DELETE, and CREATE, ALTER and DROP of tables, views, indexes and triggers; without `sql`, \
                        the tables are listed";
+
+/// The statement that stands after WITH; the statement itself where none does.
+fn after_with(statement: &Parsed) -> &Parsed {
+    let Parsed::Query(query) = statement else { return statement };
+    match &*query.body {
+        SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) | SetExpr::Merge(inner) => inner,
+        _ => statement,
+    }
+}
 
 /// What one statement does; none for a kind that is not allowed.
 fn kind_of(statement: &Parsed) -> Option<StatementKind> {
@@ -58,17 +89,54 @@ fn kind_of(statement: &Parsed) -> Option<StatementKind> {
             if replaces || updates { StatementKind::Update } else { StatementKind::Insert }
         }
         Parsed::Update(_) => StatementKind::Update,
-        Parsed::Delete(_) => StatementKind::Delete,
+        Parsed::Delete(_) | Parsed::Merge(_) => StatementKind::Delete,
         Parsed::CreateTable(_)
         | Parsed::CreateView(_)
         | Parsed::CreateIndex(_)
         | Parsed::CreateTrigger(_)
         | Parsed::AlterTable(_)
+        | Parsed::CreateSchema { .. }
         | Parsed::Drop { .. }
         | Parsed::DropTrigger(_) => StatementKind::Define,
         _ => return None,
     })
 }
+
+/// Breaks with the name of a function that reaches beyond the database, or changes what a transaction does not undo.
+fn closed_function(name: &ObjectName) -> ControlFlow<String> {
+    let last = name.0.last().and_then(ObjectNamePart::as_ident).map(|name| name.value.to_ascii_lowercase()).unwrap_or_default();
+    let is_closed = CLOSED_FUNCTIONS.iter().any(|closed| match closed.strip_suffix('*') {
+        Some(start) => last.starts_with(start),
+        None => last == *closed,
+    });
+    if is_closed { ControlFlow::Break(last) } else { ControlFlow::Continue(()) }
+}
+
+/// Such functions of PostgreSQL, each by its name or, before `*`, by its beginning; SQLite's authorizer holds those of SQLite. The rights of the user in
+/// the database hold what is not listed.
+const CLOSED_FUNCTIONS: [&str; 21] = [
+    "pg_read_*",
+    "pg_ls_*",
+    "pg_stat_file",
+    "pg_file_*",
+    "lo_*",
+    "loread",
+    "lowrite",
+    "dblink*",
+    "set_config",
+    "pg_terminate_backend",
+    "pg_cancel_backend",
+    "pg_reload_conf",
+    "pg_rotate_logfile",
+    "pg_notify",
+    "pg_advisory_*",
+    "pg_try_advisory_*",
+    "pg_logical_*",
+    "pg_create_*",
+    "pg_drop_*",
+    "pg_switch_wal",
+    "query_to_xml*",
+];
 
 fn unparsed(fault: &ParserError) -> Refusal {
     let why = match fault {
@@ -81,6 +149,44 @@ fn unparsed(fault: &ParserError) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sqlite(sql: &str) -> Result<Statement, Refusal> {
+        classify(sql, &DatabaseUrl::parse("sqlite:w/a.db").unwrap())
+    }
+
+    fn postgres(sql: &str) -> Result<Statement, Refusal> {
+        classify(sql, &DatabaseUrl::parse("postgres://u@h/d").unwrap())
+    }
+
+    #[test]
+    fn statements_of_postgresql_reach_no_files_and_no_other_servers() {
+        for (sql, kind) in [
+            ("SELECT a::text, b->>'c' FROM s.t WHERE d = $1 AND e = ANY($2) LIMIT 5", StatementKind::Read),
+            ("INSERT INTO t VALUES ($1) ON CONFLICT (a) DO UPDATE SET a = EXCLUDED.a", StatementKind::Update),
+        ] {
+            assert_eq!(postgres(sql).map(|statement| statement.kind), Ok(kind), "{sql}");
+        }
+        for sql in [
+            "SELECT pg_read_file('/etc/passwd')",
+            "SELECT * FROM pg_ls_dir('/')",
+            "SELECT pg_catalog.\"pg_read_binary_file\"('/etc/passwd')",
+            "SELECT 1 WHERE lo_export(1, '/tmp/x') = 1",
+            "SELECT * FROM dblink('host=evil', 'SELECT 1') AS t(a int)",
+            "WITH a AS (SELECT set_config('transaction_read_only', 'off', false)) SELECT * FROM a",
+            "COPY t TO '/tmp/x'",
+            "TRUNCATE t",
+            "WITH d AS (DELETE FROM t RETURNING *) SELECT 1",
+            "WITH d AS (DELETE FROM t) INSERT INTO u VALUES (1)",
+            "COPY t FROM PROGRAM 'id'",
+            "DO $$ BEGIN END $$",
+            "CREATE FUNCTION f() RETURNS int AS 'SELECT 1' LANGUAGE sql",
+            "SET ROLE postgres",
+            "CALL p()",
+        ] {
+            let refusal = postgres(sql).expect_err(sql);
+            assert!(matches!(refusal.code, Code::StatementNotAllowed | Code::SyntaxError), "{sql}: {refusal}");
+        }
+    }
 
     #[test]
     fn a_statement_is_what_the_strongest_of_its_parts_does() {
@@ -99,13 +205,12 @@ mod tests {
             ("REPLACE INTO t VALUES (1)", Update, "t"),
             ("UPDATE t SET a = 1 WHERE id = 2", Update, "t"),
             ("WITH x AS (SELECT 1) DELETE FROM t WHERE id IN (SELECT * FROM x)", Delete, "t x"),
-            ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", Delete, "d t"),
             ("EXPLAIN DELETE FROM t", Delete, "t"),
             ("CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)", Define, "t"),
             ("DROP TABLE t", Define, ""),
             ("ALTER TABLE t ADD COLUMN b INTEGER", Define, "t"),
         ] {
-            let found = classify(sql).unwrap_or_else(|refusal| panic!("{sql}: {refusal}"));
+            let found = sqlite(sql).unwrap_or_else(|refusal| panic!("{sql}: {refusal}"));
             assert_eq!((found.kind, found.tables.join(" ").as_str()), (kind, tables), "{sql}");
         }
     }
@@ -121,17 +226,18 @@ mod tests {
             ("ATTACH DATABASE '/etc/x' AS x", Code::StatementNotAllowed),
             ("PRAGMA writable_schema = 1", Code::StatementNotAllowed),
             ("VACUUM INTO '/tmp/x'", Code::SyntaxError),
+            ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", Code::StatementNotAllowed),
             ("BEGIN", Code::StatementNotAllowed),
             ("COMMIT", Code::StatementNotAllowed),
             ("SAVEPOINT a", Code::StatementNotAllowed),
             ("SELECT 'a", Code::SyntaxError),
             ("SELEC 1", Code::SyntaxError),
         ] {
-            let refusal = classify(sql).expect_err(sql);
+            let refusal = sqlite(sql).expect_err(sql);
             assert_eq!(refusal.code, code, "{sql}: {refusal}");
         }
         let nested = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
-        assert!(classify(&nested).unwrap_err().message.contains("nested deeper"));
-        assert!(classify("SELECT a\nFROM FROM t").unwrap_err().message.contains("Line: 2"));
+        assert!(sqlite(&nested).unwrap_err().message.contains("nested deeper"));
+        assert!(sqlite("SELECT a\nFROM FROM t").unwrap_err().message.contains("Line: 2"));
     }
 }

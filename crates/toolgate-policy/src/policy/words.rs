@@ -136,6 +136,7 @@ fn databases(text: &mut String, manifest: &Manifest) {
     for (name, database) in &manifest.databases {
         let mut words = match database.url {
             Some(DatabaseUrl::Sqlite(_)) => vec!["SQLite".to_owned()],
+            Some(DatabaseUrl::Postgres { .. }) => vec!["PostgreSQL, with `$1` for the first parameter".to_owned()],
             None => Vec::new(),
         };
         words.push(access(database.mode == RootMode::ReadWrite).to_owned());
