@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use lettre::Message;
 use lettre::message::header::ContentType;
@@ -24,6 +25,9 @@ use crate::gate::{Opened, Permit, Terms};
 use crate::manifest::MailServer;
 use crate::model::{Address, Code, Failure, Host, SendEmail};
 
+/// How long the server may take to answer the end of a connection.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// Sends a mail, and gives the bytes that were sent.
 ///
 /// # Errors
@@ -39,8 +43,8 @@ pub async fn send(permit: Permit<SendEmail>, egress: &Egress) -> Result<u64, Fai
     let bytes = message.formatted();
     let mut connection = connect(server, from, egress, &terms).await?;
     let sent = connection.send(message.envelope(), &bytes).await.map_err(|fault| failed(server, &fault));
-    // The server has the mail, or has refused it; what it says to a farewell changes nothing.
-    connection.abort().await;
+    // The server has the mail, or has refused it: a farewell that it does not answer changes nothing.
+    let _ = tokio::time::timeout(FAREWELL, connection.abort()).await;
     sent.map(|_| bytes.len() as u64)
 }
 

@@ -76,7 +76,7 @@ impl Cell {
 }
 
 impl Answer {
-    /// Takes a row where there is room for it: `most` rows of together `most_bytes`. Gives whether to go on counting.
+    /// Takes a row where there is room for it: of `most` rows, and of the bytes that are left in `room`. Gives whether to go on counting.
     fn take(&mut self, row: impl FnOnce() -> Vec<Cell>, most: u64, room: &mut u64) -> bool {
         self.count += 1;
         if self.count == self.rows.len() as u64 + 1 && self.count <= most {

@@ -9,12 +9,15 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::manifest::DatabaseUrl;
 use crate::model::{Code, Refusal, Statement, StatementKind};
 
-/// Most levels of nesting of a statement. Each needs some KB of stack.
+/// Most levels of brackets in a statement.
 const MOST_NESTED: usize = 50;
+/// Most words and signs of a statement, besides its values. A chain of operators is a tree of that depth, which is dropped level by level.
+const MOST_WORDS: usize = 4_000;
 
 /// Reads one statement.
 ///
@@ -25,8 +28,13 @@ pub(super) fn classify(sql: &str, url: &DatabaseUrl) -> Result<Statement, Refusa
         DatabaseUrl::Sqlite(_) => &SQLiteDialect {},
         DatabaseUrl::Postgres { .. } => &PostgreSqlDialect {},
     };
-    let parser = Parser::new(dialect).with_recursion_limit(MOST_NESTED).try_with_sql(sql);
-    let parsed = parser.and_then(|mut parser| parser.parse_statements()).map_err(|fault| unparsed(&fault))?;
+    let tokens = Tokenizer::new(dialect, sql).tokenize_with_location().map_err(|fault| unparsed(&fault.into()))?;
+    if tokens.iter().filter(|token| !is_value(&token.token)).count() > MOST_WORDS {
+        let what = format!("`sql` has more than {MOST_WORDS} words and signs");
+        return Err(Refusal::new(Code::SyntaxError, what).hint("give values as `params`, or send several statements one after the other"));
+    }
+    let mut parser = Parser::new(dialect).with_recursion_limit(MOST_NESTED).with_tokens_with_locations(tokens);
+    let parsed = parser.parse_statements().map_err(|fault| unparsed(&fault))?;
     let [statement] = parsed.as_slice() else {
         let what = format!("`sql` has {} statements; one call runs exactly one", parsed.len());
         return Err(Refusal::new(Code::StatementNotAllowed, what).hint("make a call for each statement"));
@@ -51,12 +59,13 @@ pub(super) fn classify(sql: &str, url: &DatabaseUrl) -> Result<Statement, Refusa
     }
     let mut tables = BTreeSet::new();
     // A function may stand where a table does.
+    let is_postgres = matches!(url, DatabaseUrl::Postgres { .. });
     let closed = visit_relations(statement, |name| {
         tables.insert(name.to_string());
-        closed_function(name)
+        if is_postgres { closed_function(name) } else { ControlFlow::Continue(()) }
     });
     let in_expressions = visit_expressions(statement, |expression| match expression {
-        Expr::Function(function) => closed_function(&function.name),
+        Expr::Function(function) if is_postgres => closed_function(&function.name),
         _ => ControlFlow::Continue(()),
     });
     if let Some(name) = closed.break_value().or(in_expressions.break_value()) {
@@ -76,6 +85,20 @@ fn after_with(statement: &Parsed) -> &Parsed {
         SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) | SetExpr::Merge(inner) => inner,
         _ => statement,
     }
+}
+
+/// Whether a token is a value, or stands around values.
+const fn is_value(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::Whitespace(_)
+            | Token::Comma
+            | Token::LParen
+            | Token::RParen
+            | Token::Number(..)
+            | Token::SingleQuotedString(_)
+            | Token::Placeholder(_)
+    )
 }
 
 /// What one statement does; none for a kind that is not allowed.
@@ -114,14 +137,13 @@ fn closed_function(name: &ObjectName) -> ControlFlow<String> {
 
 /// Such functions of PostgreSQL, each by its name or, before `*`, by its beginning; SQLite's authorizer holds those of SQLite. The rights of the user in
 /// the database hold what is not listed.
-const CLOSED_FUNCTIONS: [&str; 21] = [
+const CLOSED_FUNCTIONS: [&str; 20] = [
     "pg_read_*",
     "pg_ls_*",
     "pg_stat_file",
     "pg_file_*",
-    "lo_*",
-    "loread",
-    "lowrite",
+    "lo_import",
+    "lo_export",
     "dblink*",
     "set_config",
     "pg_terminate_backend",
@@ -235,6 +257,11 @@ mod tests {
         ] {
             let refusal = sqlite(sql).expect_err(sql);
             assert_eq!(refusal.code, code, "{sql}: {refusal}");
+        }
+        for (term, most) in [("+1", 3_990), (" OR 1", 3_990), (" UNION SELECT 1", 1_990), (" IS NULL", 1_990), ("::int", 1_330)] {
+            let chain = |terms: usize| postgres(&format!("SELECT 1{}", term.repeat(terms)));
+            assert_eq!(chain(most).map(|statement| statement.kind), Ok(StatementKind::Read), "{term}");
+            assert!(chain(MOST_WORDS + 1).unwrap_err().message.contains("words and signs"), "{term}");
         }
         let nested = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
         assert!(sqlite(&nested).unwrap_err().message.contains("nested deeper"));
