@@ -226,6 +226,10 @@ fn a_statement_ends_with_its_time() {
 #[test]
 fn files_of_each_state_are_read_or_say_what_is_wrong() {
     let fixture = Fixture::new("timeout = \"1s\"");
+    // Larger than a file that is read whole may be.
+    fixture.connect().execute("INSERT INTO secrets VALUES (zeroblob(3000000))", ()).unwrap();
+    assert!(fixture.file().metadata().unwrap().len() > fixture.manifest.files.max_file_size.0);
+    assert_eq!(fixture.rows("SELECT length(key) FROM secrets ORDER BY 1 DESC", &json!([]))[0], [Cell::Integer(3_000_000)]);
     // A log that another program holds open, and one that nobody has.
     let other = fixture.connect();
     other.pragma_update(None, "journal_mode", "wal").unwrap();
