@@ -48,6 +48,9 @@ pub const LONGEST_TEXT: usize = 4_000;
 /// Rows beyond those of the answer are counted up to this number.
 const MOST_COUNTED: u64 = 100_000;
 
+/// Columns of tables that are listed where the call does not say.
+const MOST_COLUMNS: u64 = 1_000;
+
 const WITHOUT_SQL: &str = "a call without `sql` lists the tables and their columns";
 
 /// The refusal of a statement that is undone.

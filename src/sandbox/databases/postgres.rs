@@ -13,7 +13,7 @@ use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, Error, Transaction};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{Answer, Cell, LONGEST_TEXT, too_many};
+use super::{Answer, Cell, LONGEST_TEXT, MOST_COLUMNS, too_many};
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Database, DatabaseUrl};
 use crate::model::{Code, Failure, QueryDatabase, StatementKind};
@@ -195,9 +195,6 @@ impl ToSql for Param {
 
 /// Rows that the present transaction has added, changed and removed.
 const CHANGED: &str = "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint FROM pg_catalog.pg_stat_xact_user_tables";
-
-/// Columns of tables that are listed.
-const MOST_COLUMNS: u64 = 1_000;
 
 const TABLES: &str = "SELECT c.table_schema || '.' || c.table_name AS \"table\", lower(t.table_type) AS kind, c.column_name AS \"column\", \
      c.data_type AS type, CASE c.is_nullable WHEN 'NO' THEN 'not null' ELSE '' END AS rule \

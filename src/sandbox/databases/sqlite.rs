@@ -10,7 +10,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, TransactionBehavior, params_from_iter};
 
-use super::{Answer, Cell, WITHOUT_SQL, beneath, too_many};
+use super::{Answer, Cell, MOST_COLUMNS, WITHOUT_SQL, beneath, too_many};
 use crate::gate::Permit;
 use crate::manifest::{Database, RootMode};
 use crate::model::{Bytes, Code, Failure, Level, QueryDatabase, Refusal, StatementKind, Target};
@@ -201,9 +201,6 @@ impl Run<'_> {
         }
     }
 }
-
-/// Columns of tables that are listed where the call does not say.
-const MOST_COLUMNS: u64 = 1_000;
 
 const TABLES: &str = "SELECT m.name AS \"table\", m.type AS kind, c.name AS \"column\", c.type AS type, \
      CASE WHEN c.pk > 0 THEN 'primary key' WHEN c.\"notnull\" THEN 'not null' ELSE '' END AS rule \
