@@ -123,7 +123,11 @@ async fn rows(transaction: &Transaction<'_>, query: &QueryDatabase, most: u64, m
         statement
     } else {
         let names: Vec<String> = (0..types.len()).map(|at| format!("c{at}")).collect();
-        let texts: Vec<String> = names.iter().map(|name| format!("left({name}::text, {})", LONGEST_TEXT + 1)).collect();
+        let text = |(name, kind): (&String, &Type)| match *kind {
+            Type::BYTEA => format!("octet_length({name})::text"),
+            _ => format!("left({name}::text, {})", LONGEST_TEXT + 1),
+        };
+        let texts: Vec<String> = names.iter().zip(&types).map(text).collect();
         // A change gives rows only in WITH, a query that has WITH of its own only in FROM.
         let (names, texts) = (names.join(", "), texts.join(", "));
         let whole = match query.kind() {
@@ -150,8 +154,7 @@ fn cell(text: Option<&str>, kind: &Type) -> Cell {
     let number = match *kind {
         Type::INT2 | Type::INT4 | Type::INT8 => text.parse().ok().map(Cell::Integer),
         Type::FLOAT4 | Type::FLOAT8 => text.parse().ok().map(Cell::Real),
-        // `\x`, and two digits for each byte.
-        Type::BYTEA if text.len() <= LONGEST_TEXT => Some(Cell::Bytes(text.len().saturating_sub(2) / 2)),
+        Type::BYTEA => text.parse().ok().map(Cell::Bytes),
         _ => None,
     };
     number.unwrap_or_else(|| Cell::text(text))
@@ -215,7 +218,8 @@ fn failed(fault: &Error, database: &Database) -> Failure {
         "55P03" | "40P01" => {
             Failure::new(Code::Conflict, "another session has locked what the statement needs").hint("try again in a few seconds")
         }
-        "25006" => Failure::new(Code::StatementNotAllowed, "the statement would change something, which its text does not say"),
+        "25006" => Failure::new(Code::StatementNotAllowed, "the statement would change something, which its text does not say")
+            .hint("write the change as an INSERT, UPDATE or DELETE"),
         _ => Failure::new(Code::QueryFailed, known.message().to_owned()).hint(super::WITHOUT_SQL),
     }
 }

@@ -129,7 +129,9 @@ fn postgresql_runs_what_was_judged_with_the_rights_of_its_user() {
     postgres.sql(
         "CREATE ROLE agent LOGIN PASSWORD 'swordfish'; CREATE TABLE orders (id int, note text, price numeric, made date); \
          INSERT INTO orders VALUES (1, 'a|b', 2.50, '2026-01-02'), (2, NULL, NULL, NULL); CREATE TABLE hidden (a int); \
-         CREATE FUNCTION wipe() RETURNS int LANGUAGE sql AS 'DELETE FROM orders RETURNING 1'; GRANT ALL ON orders TO agent",
+         CREATE FUNCTION wipe() RETURNS int LANGUAGE sql AS 'DELETE FROM orders RETURNING 1'; CREATE TABLE seen (a int); CREATE TABLE noted (a int); \
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO noted VALUES (1); RETURN NEW; END'; \
+         CREATE TRIGGER notes AFTER INSERT ON seen FOR EACH ROW EXECUTE FUNCTION note(); GRANT ALL ON orders, seen, noted TO agent",
     );
     let home = Home::new(Policy::default());
     let port = postgres.port;
@@ -152,10 +154,13 @@ fn postgresql_runs_what_was_judged_with_the_rights_of_its_user() {
     let rows = |answer: &Value| answer["result"]["structuredContent"]["rows"].clone();
     let read = ask("SELECT *, id AS id FROM orders WHERE id = $1 OR note = $2 ORDER BY 1;", json!([1, "x' OR 1=1 --"]));
     assert_eq!(rows(&read), json!([[1, "a|b", "2.50", "2026-01-02", 1]]), "{read}");
+    assert_eq!(rows(&ask("SELECT decode(repeat('ab', 9000), 'hex')", json!([]))), json!([["[9000 bytes]"]]));
     assert_eq!(rows(&ask("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", json!([]))), json!([["true"]]));
     assert_eq!(rows(&ask("UPDATE orders SET price = $1 WHERE id = 2 RETURNING price, id", json!([9.99]))), json!([["9.99", 2]]));
     for (sql, refusal) in [
         ("DELETE FROM orders", "too_many_changes"),
+        // With the row of its trigger.
+        ("INSERT INTO seen VALUES (1)", "too_many_changes"),
         ("DELETE FROM orders RETURNING id", "too_many_changes"),
         ("WITH d AS (DELETE FROM orders RETURNING id) SELECT * FROM d", "statement_not_allowed"),
         ("SELECT wipe()", "statement_not_allowed"),

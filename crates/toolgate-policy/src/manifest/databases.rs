@@ -49,7 +49,7 @@ pub enum DatabaseUrl {
     Sqlite(CallPath),
     /// A PostgreSQL database.
     Postgres {
-        /// The user, whose rights in the database hold.
+        /// The database user. Its rights decide what statements reach.
         user: String,
         /// The host and port of its server, as `https`.
         server: HttpUrl,
@@ -81,7 +81,7 @@ fn postgres(text: &str) -> Option<DatabaseUrl> {
     let (user, rest) = text.split_once('@')?;
     let (host, name) = rest.split_once('/')?;
     let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let url = if has_port { format!("https://{host}/") } else { format!("https://{host}:5432/") };
     let server = HttpUrl::parse(&url).ok().filter(|_| is_word(user) && is_word(name) && !host.contains(['?', '#', '@']))?;
     Some(DatabaseUrl::Postgres { user: user.to_owned(), server, name: name.to_owned() })
@@ -98,12 +98,12 @@ impl std::fmt::Display for DatabaseUrl {
 }
 
 impl Database {
-    /// Whether a statement may use a table. The names of tables have no case.
+    /// Whether a table is denied. The names of tables have no case.
     pub fn hides_table(&self, table: &str) -> bool {
         self.denied_tables.iter().any(|denied| denied.eq_ignore_ascii_case(table))
     }
 
-    /// Whether a statement may read a column of a table; an empty name stands for any.
+    /// Whether a column of a table is denied. An empty name stands for any column.
     pub fn hides_column(&self, table: &str, column: &str) -> bool {
         self.denied_columns
             .iter()
@@ -113,7 +113,8 @@ impl Database {
 }
 
 impl Manifest {
-    /// A warning for each database with denied tables or columns whose file other tools may read, and for each that only its own rights hold.
+    /// A warning for each SQLite database whose denied tables or columns other tools can read in its file, and for each PostgreSQL database: only the
+    /// rights of its user limit it.
     pub(super) fn database_warnings(&self) -> Vec<Fault> {
         let warning = |(name, database): (&String, &Database)| {
             let path = match &database.url {

@@ -1,4 +1,4 @@
-//! `[mail]`: the server that `send_email` uses, and whom it may write to.
+//! `[mail]`: the server and the recipients of `send_email`.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Mail {
     pub password: Option<String>,
     /// The address that mail comes from, e.g. `agent@example.com`.
     pub from: Option<Address>,
-    /// Whom mail may be sent to: `ada@example.com`, or `*@example.com` for every address of a domain.
+    /// The recipients that are allowed: `ada@example.com`, or `*@example.com` for every address of a domain.
     #[schemars(extend("items" = entries("recipient")))]
     pub allowed_recipients: Vec<String>,
     /// Most recipients of one mail.
@@ -60,8 +60,7 @@ impl MailServer {
         if user.as_ref().is_some_and(|user| user.is_empty() || user.contains([':', '/'])) || host.contains(['/', '?', '#']) {
             return Err(format!("a mail server has a user and a host, and no password and no path; {form}"));
         }
-        let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| is_port(port));
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let whole = if has_port { format!("{scheme}://{host}/") } else { format!("{scheme}://{host}:{port}/") };
         let url = HttpUrl::parse(&whole).map_err(|_| format!("its host cannot be read; {form}"))?;
         Ok(Self { user, url })

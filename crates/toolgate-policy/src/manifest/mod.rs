@@ -78,7 +78,7 @@ pub struct Manifest {
     pub network: NetworkRules,
     /// The databases that `query_database` may use, each with a name.
     pub databases: BTreeMap<String, Database>,
-    /// How `send_email` sends mail, and to whom.
+    /// How `send_email` sends mail, and the recipients that are allowed.
     pub mail: Mail,
     /// How `run_python` runs programs: what they may import, which folders they see, and how much they may use.
     pub python: Python,

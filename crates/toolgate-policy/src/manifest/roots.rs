@@ -137,7 +137,7 @@ pub struct Files {
 }
 
 impl Manifest {
-    /// A warning for each root without a profile or an allowed path, and for each database whose file shows what it denies; with what to add.
+    /// A warning for each root without a profile or an allowed path, and those on databases; each says what to add.
     pub fn warnings(&self) -> Vec<Fault> {
         let mut warnings = Vec::new();
         for (name, root) in &self.roots {

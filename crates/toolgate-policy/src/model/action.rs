@@ -356,7 +356,7 @@ impl QueryDatabase {
 pub struct SendEmail {
     /// The recipients.
     pub to: Vec<String>,
-    /// Those who get a copy.
+    /// The recipients of a copy.
     pub cc: Vec<String>,
     /// The subject.
     pub subject: String,

@@ -1,4 +1,4 @@
-//! Lines 7 to 9 for a mail: whom it goes to, and what may stand in its head.
+//! Lines 7 to 9 for a mail: its recipients, its subject and its attachments.
 
 use super::capability::{Capability, judge_flags};
 use crate::model::{Address, Code, Flag, Flags, Refusal, SendEmail};
